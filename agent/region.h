@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_AGENT_REGION_H
+#define RKT_AGENT_REGION_H
+
+/*
+ * region - the shared memory between one training process and its sidecar.
+ *
+ *     +--------+--------+--------+-----+--------------------------+
+ *     | header | ring 0 | ring 1 | ... | name heap (append only)  |
+ *     +--------+--------+--------+-----+--------------------------+
+ *
+ * Place:   made by the sidecar as a memfd (so it outlives the job's death), passed with
+ *          SCM_RIGHTS (hello.h), mapped by capture.
+ * Threads: claim and release by any thread of the job; the sidecar is the only consumer.
+ *          Names are appended under capture's own lock (intern.h), read by the sidecar.
+ * Memory:  header + ring_count x (ring_capacity x 64 B) + heap_bytes, touched as used.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/ring.h"
+#include "common/status.h"
+
+#define RKT_REGION_MAGIC 0x524b5247u
+#define RKT_REGION_ABI 1u /* any change of event, ring or header */
+
+struct rkt_region_config {
+    uint32_t ring_count;    /* 1 to 1024 */
+    uint32_t ring_capacity; /* events per ring; a power of two, 64 to 2^20 */
+    uint32_t heap_bytes;    /* names; 64 KiB to 256 MiB */
+};
+
+#define RKT_REGION_CONFIG_DEFAULT                                        \
+    (struct rkt_region_config)                                           \
+    {                                                                    \
+        .ring_count = 64, .ring_capacity = 16384, .heap_bytes = 8u << 20 \
+    }
+
+struct rkt_region;
+
+/* Sidecar. *fd_out is the caller's; the region keeps its own mapping. */
+enum rkt_status rkt_region_create(const struct rkt_region_config *config,
+                                  struct rkt_region **region_out, int *fd_out,
+                                  struct rkt_error *err);
+
+/* Capture. Maps the region behind fd (which may be closed after); checks magic, ABI, sizes. */
+enum rkt_status rkt_region_map(int fd, struct rkt_region **region_out, struct rkt_error *err);
+
+/* Unmap; NULL is fine. Capture never calls it while any thread may still push. */
+void rkt_region_destroy(struct rkt_region *region);
+
+/* ---- capture's side ---- */
+
+/* A free ring for the calling thread, lock-free; NULL when all are taken (counted). */
+struct rkt_ring *rkt_region_claim(struct rkt_region *region, uint32_t thread_id);
+void rkt_region_release(struct rkt_ring *ring);           /* its thread ends */
+void rkt_region_count_no_ring(struct rkt_region *region); /* an event without a ring was lost */
+
+/*
+ * Append a name; ids are dense from 1 in order of append. 0 when the heap is full
+ * (counted). The caller holds its lock.
+ */
+uint32_t rkt_region_append_name(struct rkt_region *region, const char *text, size_t len_bytes);
+
+/* Capture closes in good order: everything that it had is in the rings. */
+void rkt_region_set_closed(struct rkt_region *region);
+
+/* ---- sidecar's side ---- */
+
+struct rkt_region_losses {
+    uint64_t ring_full[RKT_EVENT_KIND_COUNT];
+    uint64_t no_ring_count;
+    uint64_t names_full_count;
+};
+
+size_t rkt_region_ring_count(const struct rkt_region *region);
+uint32_t rkt_region_ring_capacity(const struct rkt_region *region);
+struct rkt_ring *rkt_region_ring(struct rkt_region *region, size_t index);
+bool rkt_region_is_closed(const struct rkt_region *region);
+void rkt_region_losses(const struct rkt_region *region, struct rkt_region_losses *losses_out);
+
+/*
+ * The next name after the last one given; RKT_AGAIN when there is none yet,
+ * RKT_ERR_FORMAT when the heap is broken (then names stop, events go on). The text is on
+ * loan until destroy.
+ */
+enum rkt_status rkt_region_next_name(struct rkt_region *region, uint32_t *id_out,
+                                     const char **text_out, size_t *len_out);
+
+/*
+ * Sidecar. Free a CLOSED ring that is empty for another thread.
+ */
+void rkt_region_recycle(struct rkt_region *region, size_t index);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_RANK_TRACE_H
+#define RKT_ANALYSIS_RANK_TRACE_H
+
+/*
+ * rank_trace - everything one rank recorded, in rank time, sorted and joined.
+ *
+ * Place:   store -> [rank_trace] -> step, phase, partition, match, ... The only reader of
+ *          store events in analysis.
+ * Time:    rank time (common/clock_map.h): one clock per rank, exact within the rank. job
+ *          time only through `clock`.
+ * Order:   every array by start_ns, then by order in the file.
+ * Memory:  its own; freed by rkt_rank_trace_destroy. Read only after load, except the fields
+ *          marked "filled by".
+ * Left out: records with start 0, end < start or absurd times (METRICS 1); counted.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/clock_map.h"
+#include "common/event.h"
+#include "common/status.h"
+#include "common/store_reader.h"
+#include "common/strtab.h"
+
+#define RKT_TIME_UNKNOWN INT64_MIN
+#define RKT_INDEX_NONE UINT32_MAX
+
+enum rkt_work_class {
+    RKT_WORK_COMPUTE = 0, /* every kernel that is not comm */
+    RKT_WORK_COMM = 1,
+    RKT_WORK_COPY = 2, /* memcpy and memset */
+};
+
+enum rkt_phase {
+    RKT_PHASE_NONE = 0, /* outside every step, or not known */
+    RKT_PHASE_FORWARD = 1,
+    RKT_PHASE_BACKWARD = 2,
+    RKT_PHASE_OPTIMIZER = 3,
+};
+
+#define RKT_COPY_MEMSET 32u /* beside enum rkt_copy_kind in rkt_work.copy_kind */
+
+/* One piece of GPU work with the host call that launched it. */
+struct rkt_work {
+    int64_t start_ns;
+    int64_t end_ns;
+    int64_t launch_start_ns; /* RKT_TIME_UNKNOWN without a launch record */
+    int64_t launch_end_ns;
+    uint64_t bytes; /* copies */
+    uint32_t name_id;
+    uint32_t shape_id;
+    uint32_t device_id;
+    uint32_t stream_id;
+    uint32_t correlation_id;
+    uint32_t launch_thread_id;
+    uint32_t op;         /* first of its NCCL operations in ops; RKT_INDEX_NONE */
+    uint32_t op_count;   /* operations in ops[op ...] (a group launches as one kernel) */
+    uint32_t step;       /* index in steps; RKT_INDEX_NONE outside; filled by step */
+    uint32_t collective; /* index in the analysis' collectives; filled by match */
+    uint8_t work_class;  /* enum rkt_work_class */
+    uint8_t copy_kind;   /* enum rkt_copy_kind or RKT_COPY_MEMSET */
+    uint8_t src_kind;
+    uint8_t dst_kind;
+    uint8_t is_async;
+    uint8_t phase;     /* enum rkt_phase of the launch; filled by phase */
+    uint8_t is_bucket; /* a gradient bucket's collective; filled by phase */
+    uint8_t from_graph;
+};
+
+enum rkt_call_class {
+    RKT_CALL_OTHER = 0,
+    RKT_CALL_LAUNCH = 1,   /* kernel, graph, memcpy, memset launches */
+    RKT_CALL_BLOCKING = 2, /* synchronises the host (METRICS 3) */
+    RKT_CALL_ALLOC = 3,
+};
+
+struct rkt_call {
+    int64_t start_ns;
+    int64_t end_ns;
+    uint32_t thread_id;
+    uint32_t name_id;
+    uint32_t correlation_id;
+    uint8_t call_class; /* enum rkt_call_class */
+};
+
+struct rkt_range {
+    int64_t start_ns;
+    int64_t end_ns;
+    uint64_t value;
+    uint32_t thread_id;
+    uint32_t name_id;
+    uint8_t type; /* enum rkt_range_type */
+};
+
+struct rkt_op {
+    int64_t start_ns; /* host times */
+    int64_t end_ns;
+    uint32_t thread_id;
+    uint32_t correlation_id; /* of its kernel; 0 unknown */
+    uint32_t work;           /* index in works; RKT_INDEX_NONE */
+    uint8_t type;            /* enum rkt_nccl_type */
+    uint8_t is_graph;
+    struct rkt_event_nccl nccl;
+};
+
+struct rkt_bucket {
+    int64_t start_ns;
+    int64_t end_ns;
+    uint64_t bytes;
+    uint64_t step;
+    uint32_t index;
+    uint32_t thread_id;
+};
+
+struct rkt_comm {
+    uint64_t comm_id;
+    int32_t rank;
+    uint32_t rank_count;
+    uint32_t name_id;
+    uint32_t members_id;
+};
+
+struct rkt_rank_trace {
+    struct rkt_store_source source; /* who; how it ended */
+    struct rkt_clock_map *clock;
+    struct rkt_strtab *names;
+
+    struct rkt_work *works; /* device order: start_ns, end_ns */
+    size_t work_count;
+    struct rkt_call *calls;
+    size_t call_count;
+    struct rkt_range *ranges;
+    size_t range_count;
+    struct rkt_op *ops;
+    size_t op_count;
+    struct rkt_bucket *buckets;
+    size_t bucket_count;
+    struct rkt_comm *comms;
+    size_t comm_count;
+
+    uint32_t main_thread_id; /* of the step marks, else with most launches; 0 unknown */
+    bool has_gpu;            /* any GPU work: else a host-only rank (METRICS 1) */
+    uint64_t left_out_count; /* records with impossible times */
+    uint64_t unmapped_count; /* records of a clock that could not be mapped */
+    int64_t clock_error_ns;  /* worst error of mapping between this rank's own clocks */
+    uint64_t losses[16];     /* by enum rkt_loss_reason */
+};
+
+struct rkt_work_rules {
+    const char *comm_kernel_regex; /* the user's --comm-kernel; NULL for none */
+};
+
+/* Loads the source at `position` of the reader with its node's clock records. */
+enum rkt_status rkt_rank_trace_load(struct rkt_store_reader *reader, size_t position,
+                                    const struct rkt_work_rules *rules,
+                                    struct rkt_rank_trace **trace_out, struct rkt_error *err);
+void rkt_rank_trace_destroy(struct rkt_rank_trace *trace); /* NULL is fine */
+
+/* Class by name (METRICS 1). Threads: any. */
+enum rkt_work_class rkt_work_class_of_kernel(const char *name);
+/* "cudaStreamSynchronize", "hipMemcpyAsync", ... */
+enum rkt_call_class rkt_call_class_of_name(const char *name);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_RESULT_H
+#define RKT_ANALYSIS_RESULT_H
+
+/*
+ * result - what an analysis found; plain data that the reports print.
+ *
+ * Definitions and formulas: analysis/doc/metrics.md. All times are integer ns; rank time
+ * unless the name says job. A number that cannot be given is RKT_NA (int64) or NAN
+ * (double): printed as n/a, JSON null, never as 0.
+ *
+ * Memory: everything belongs to the analysis (analysis.h). Read only.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/rank_trace.h"
+
+#define RKT_NA INT64_MIN
+
+enum rkt_idle_cause {
+    RKT_IDLE_SYNC,
+    RKT_IDLE_ALLOC,
+    RKT_IDLE_INPUT,
+    RKT_IDLE_HOST, /* the launch gap: Python, dispatch */
+    RKT_IDLE_LAUNCH,
+    RKT_IDLE_DEPENDENCY,
+    RKT_IDLE_DEVICE,
+    RKT_IDLE_UNKNOWN,
+    RKT_IDLE_CAUSE_COUNT
+};
+
+enum rkt_copy_part {
+    RKT_COPY_PART_HTOD,
+    RKT_COPY_PART_DTOH,
+    RKT_COPY_PART_DTOD,
+    RKT_COPY_PART_PTOP,
+    RKT_COPY_PART_HTOH,
+    RKT_COPY_PART_MEMSET,
+    RKT_COPY_PART_OTHER,
+    RKT_COPY_PART_COUNT
+};
+
+/* Exclusive parts of a window; rkt_partition_sum is exactly window_ns. */
+struct rkt_partition {
+    int64_t window_ns;
+    int64_t overlapped_ns; /* compute and comm */
+    int64_t compute_ns;    /* compute alone */
+    int64_t comm_wait_ns;  /* exposed comm before its release point */
+    int64_t comm_transfer_ns;
+    int64_t comm_unsplit_ns; /* exposed comm that matched no other rank's */
+    int64_t copy_ns[RKT_COPY_PART_COUNT];
+    int64_t idle_ns[RKT_IDLE_CAUSE_COUNT];
+};
+
+/* Host view of a rank without GPU records; also sums exactly to window_ns. */
+struct rkt_host_partition {
+    int64_t window_ns;
+    int64_t overlapped_ns; /* compute under a bucket's collective */
+    int64_t compute_ns;    /* forward, backward, optimizer, alone */
+    int64_t comm_ns;       /* exposed */
+    int64_t input_ns;
+    int64_t host_ns; /* everything else */
+};
+
+/* Unions over a window: they overlap each other and do not sum to it. */
+struct rkt_window {
+    int64_t start_ns;
+    int64_t end_ns;
+    bool is_host_view;
+    struct rkt_partition parts;     /* GPU ranks */
+    struct rkt_host_partition host; /* host view */
+    int64_t compute_ns;             /* |U(compute)| */
+    int64_t comm_ns;                /* |U(comm)| */
+    int64_t copy_ns;                /* |U(copy)| */
+    int64_t copy_by_kind_ns[RKT_COPY_PART_COUNT];
+    double comm_share;    /* |U(comm)| / window */
+    double exposed_share; /* |U(comm) \ U(compute)| / window */
+    double overlap;       /* |U(comm) ∩ U(compute)| / |U(comm)| */
+    double gpu_util;      /* as nvidia-smi would say: |U(kernels)| / window; n/a in host view */
+    double compute_share;
+    uint64_t kernel_counts[3]; /* by enum rkt_work_class */
+};
+
+/* AllReduce/backward overlap of one step. */
+struct rkt_backward_overlap {
+    int64_t buckets_ns;    /* |U(buckets)| */
+    int64_t overlapped_ns; /* |U(buckets) ∩ U(compute) ∩ B| */
+    int64_t tail_ns;       /* |U(buckets) after the end of B| */
+    double ratio;          /* NAN without buckets */
+    uint32_t bucket_count;
+};
+
+struct rkt_step_result {
+    uint64_t number; /* as marked */
+    int64_t host_start_ns;
+    int64_t host_end_ns;
+    bool is_warmup; /* left out of the statistics */
+    bool is_cut;    /* overlapped the next mark and was cut at it */
+    struct rkt_window window;
+    int64_t phase_ns[4]; /* host time by enum rkt_phase; [0]: input ranges; RKT_NA unknown */
+    struct rkt_backward_overlap backward;
+    int64_t own_work_ns; /* x of METRICS 6 summed over the step, joins left out; RKT_NA */
+    struct rkt_partition own_parts; /* own work by part: compute, copy, idle causes */
+};
+
+enum rkt_step_source {
+    RKT_STEPS_WINDOW,      /* none found: the whole window is one step */
+    RKT_STEPS_MARKS,       /* ranktrace_step */
+    RKT_STEPS_ANNOTATION,  /* ProfilerStep#N or --step-range */
+    RKT_STEPS_COLLECTIVES, /* the shortest repeating sequence of collectives */
+};
+
+enum rkt_phase_source {
+    RKT_PHASES_NONE,
+    RKT_PHASES_MARKS,
+    RKT_PHASES_THREAD_NAME,  /* pt_autograd_* */
+    RKT_PHASES_AUTOGRAD_OPS, /* Kineto: inside autograd::engine::evaluate_function */
+};
+
+struct rkt_rank_result {
+    uint32_t rank;
+    const struct rkt_rank_trace *trace;
+    struct rkt_window run;     /* [first start, last end of work); host view: of the marks */
+    struct rkt_window outside; /* before the first and after the last step; window 0 if none */
+    struct rkt_step_result *steps;
+    size_t step_count;
+    enum rkt_step_source step_source;
+    enum rkt_phase_source phase_source;
+    bool is_cut_short; /* its process was killed or lost */
+    enum rkt_align_state align_state;
+    int64_t bound_ns; /* worst guaranteed ± to the reference over the run; -1 unknown */
+};
+
+enum rkt_match_confidence {
+    RKT_MATCH_EXACT,   /* communicator, func, seq */
+    RKT_MATCH_ORDERED, /* order in the communicator, func, count and datatype equal, best shift */
+    RKT_MATCH_WEAK,    /* order of kernel names, or an unknown communicator */
+};
+
+/* One rank's part in a collective. */
+struct rkt_participant {
+    uint32_t rank;    /* position in ranks, not the rank's number */
+    uint32_t work;    /* index in works; RKT_INDEX_NONE in host view */
+    int64_t start_ns; /* rank time: kernel, or hand-over in host view */
+    int64_t end_ns;
+    int64_t job_start_ns;
+    int64_t job_end_ns;
+    int64_t wait_ns;            /* start to release point; RKT_NA with unaligned clocks */
+    int64_t active_ns;          /* the rest of its duration */
+    int64_t clock_free_wait_ns; /* d_i - min d */
+    int64_t late_ns; /* start - end of the comm before it on its stream; RKT_NA for the first */
+    bool is_queued;  /* started when the one before it ended: its start says nothing of the rank */
+};
+
+struct rkt_collective {
+    uint64_t comm_id;
+    uint64_t seq;          /* as recorded; else the number in order */
+    uint64_t bytes;        /* S of METRICS 4; 0 unknown */
+    const char *func_name; /* "AllReduce"; else the kernel's name */
+    const char *comm_name; /* "" unknown */
+    uint8_t func;          /* enum rkt_nccl_func */
+    uint8_t confidence;    /* enum rkt_match_confidence */
+    bool is_bucket;
+    uint32_t bucket_index; /* RKT_INDEX_NONE */
+    uint32_t step;         /* index of the step on its first participant; RKT_INDEX_NONE */
+    struct rkt_participant *participants; /* by rank */
+    size_t participant_count;
+    uint32_t expected_count; /* members of the communicator; 0 unknown */
+    int64_t job_first_start_ns;
+    int64_t transfer_ns;     /* min duration: needs no clock */
+    int64_t start_spread_ns; /* job time; RKT_NA with unaligned clocks */
+    int64_t end_spread_ns;
+    int64_t clocked_transfer_ns;  /* max(0, first end - last start) */
+    uint32_t last_rank;           /* position of the last to arrive; RKT_INDEX_NONE */
+    bool last_is_distinguishable; /* its lead over the second last is beyond the bound */
+    double busbw_bytes_per_s;     /* NAN unknown */
+};
+
+/* Which part of a rank's own work is larger than the median rank's. */
+enum rkt_cause {
+    RKT_CAUSE_NONE,
+    RKT_CAUSE_COMPUTE,
+    RKT_CAUSE_INPUT,
+    RKT_CAUSE_HOST,
+    RKT_CAUSE_SYNC,
+    RKT_CAUSE_ALLOC,
+    RKT_CAUSE_COPY,
+    RKT_CAUSE_LAUNCH,
+    RKT_CAUSE_OTHER,
+};
+
+struct rkt_straggler {
+    bool is_found;
+    uint32_t rank;         /* position in ranks */
+    uint32_t step_count;   /* steps in which it was the slowest by more than the noise */
+    uint32_t steps_in_all; /* steady steps looked at */
+    int64_t excess_ns;     /* median over steps: own work above the median of the other ranks */
+    enum rkt_cause cause;
+    int64_t cause_ns;          /* how much of excess_ns the cause explains, median */
+    const char *cause_detail;  /* kernel or range name; "" none */
+    uint32_t last_count;       /* collectives (not queued) where it came last */
+    uint32_t collective_count; /* collectives looked at for that */
+    int64_t last_by_ns;        /* median lead over the second last in those; RKT_NA unaligned */
+};
+
+/* Medians over steady steps and ranks: the head of the report. */
+struct rkt_summary {
+    int64_t step_ns; /* median over steps of the longest rank's window; RKT_NA without steps */
+    double comm_share;
+    double exposed_share;
+    double overlap;
+    double backward_overlap;
+    double compute_share;
+    double gpu_util;
+    int64_t parts_rank_ns;      /* sum of windows of all ranks over steady steps */
+    struct rkt_partition parts; /* summed over ranks and steady steps (or run windows) */
+    struct rkt_host_partition host;
+    bool is_host_view;
+};
+
+struct rkt_analysis_note {
+    int level;        /* 0 info, 1 warning */
+    const char *text; /* one line: what, where, what it means for the numbers */
+};
+
+struct rkt_result {
+    const struct rkt_run_info *run;
+    const struct rkt_store_health *health;
+    struct rkt_rank_result *ranks; /* by rank number */
+    size_t rank_count;
+    uint32_t expected_rank_count;       /* 0 unknown */
+    struct rkt_collective *collectives; /* by job_first_start_ns */
+    size_t collective_count;
+    size_t unmatched_count; /* comm kernels that matched nothing */
+    struct rkt_straggler straggler;
+    struct rkt_summary summary;
+    struct rkt_analysis_note *notes;
+    size_t note_count;
+    uint64_t event_count;
+    uint64_t loss_count;
+};
+
+int64_t rkt_partition_sum(const struct rkt_partition *parts);
+int64_t rkt_host_partition_sum(const struct rkt_host_partition *parts);
+void rkt_partition_add(struct rkt_partition *to, const struct rkt_partition *parts);
+
+const char *rkt_idle_cause_name(enum rkt_idle_cause cause); /* "sync" */
+const char *rkt_copy_part_name(enum rkt_copy_part part);    /* "HtoD" */
+const char *rkt_cause_name(enum rkt_cause cause);           /* "compute" */
+const char *rkt_match_confidence_name(enum rkt_match_confidence confidence);
+const char *rkt_step_source_name(enum rkt_step_source source);
+const char *rkt_phase_source_name(enum rkt_phase_source source);
+
+#endif

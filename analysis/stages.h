@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_STAGES_H
+#define RKT_ANALYSIS_STAGES_H
+
+/*
+ * stages - the steps of an analysis, each in a file of its own name.
+ *
+ * Called by analysis.c in this order. `arena` holds what outlives the call (steps,
+ * collectives, participants, note texts).
+ *
+ * Threads: the per-rank stages of different ranks may run at the same time, each with its own
+ * arena.
+ */
+
+#include "analysis/analysis.h"
+#include "analysis/interval.h"
+#include "common/arena.h"
+
+/* step.c: find steps, give every work its step, set each step's host and GPU window. Warm-up
+ * is marked later, over all ranks. Also sets result->run and ->outside windows' bounds. */
+enum rkt_status rkt_find_steps(struct rkt_rank_trace *trace,
+                               const struct rkt_analysis_options *options, struct rkt_arena *arena,
+                               struct rkt_rank_result *result, struct rkt_error *err);
+
+/* phase.c: phase of every launch, is_bucket of comm works, step phase_ns, the source used. */
+enum rkt_status rkt_find_phases(struct rkt_rank_trace *trace, struct rkt_rank_result *result,
+                                struct rkt_error *err);
+
+/* match.c: the collectives of all ranks; fills works' collective and participants' times.
+ * collective.c turns starts and ends into wait, transfer, last arriver, busbw. */
+enum rkt_status rkt_match_collectives(struct rkt_result *result, struct rkt_arena *arena,
+                                      struct rkt_error *err);
+void rkt_measure_collectives(struct rkt_result *result);
+
+/* partition.c (with idle.c): fills window->parts, unions, shares for a GPU rank's window whose
+ * bounds are set. `rank` is the position in result->ranks. */
+enum rkt_status rkt_partition_window(const struct rkt_result *result, size_t rank,
+                                     struct rkt_window *window, struct rkt_error *err);
+
+/* host_view.c: the same for a rank without GPU records. */
+enum rkt_status rkt_host_view_window(const struct rkt_result *result, size_t rank,
+                                     struct rkt_window *window, struct rkt_error *err);
+
+/* overlap.c: AllReduce/backward overlap of a step, both views. */
+enum rkt_status rkt_backward_overlap_of(const struct rkt_result *result, size_t rank,
+                                        struct rkt_step_result *step, struct rkt_error *err);
+
+/* straggler.c: own work per step, then the straggler and its cause. */
+enum rkt_status rkt_find_straggler(struct rkt_result *result, struct rkt_arena *arena,
+                                   struct rkt_error *err);
+
+/* summary.c: warm-up, medians, notes. */
+enum rkt_status rkt_summarise(struct rkt_result *result, struct rkt_arena *arena,
+                              struct rkt_error *err);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_COMMON_ARRAY_H
+#define RKT_COMMON_ARRAY_H
+
+/*
+ * array - growth for the plain triple (items, count, cap) that a struct holds.
+ *
+ *     if (!rkt_array_reserve((void **)&set->items, &set->cap, set->count + 1, sizeof(*set->items)))
+ *         return RKT_ERR_NOMEM;
+ *     set->items[set->count++] = item;
+ *
+ * Threads: as the struct. Free the items with free().
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Make room for `need` items in all; false (and all as before) when memory is out. */
+bool rkt_array_reserve(void **items, size_t *cap, size_t need, size_t elem_bytes);
+
+#endif

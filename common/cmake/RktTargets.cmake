@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# All compiler flags of the project, in one function: no folder has its own.
+
+function(rkt_target_defaults target)
+  target_compile_features(${target} PUBLIC c_std_11)
+  set_target_properties(${target} PROPERTIES
+    C_EXTENSIONS OFF CXX_STANDARD 17 CXX_EXTENSIONS OFF
+    C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+  target_compile_definitions(${target} PRIVATE _GNU_SOURCE RKT_VERSION="${PROJECT_VERSION}")
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wshadow -Wconversion -Wpointer-arith -Wwrite-strings -Wundef -Wvla
+    -Wimplicit-fallthrough
+    $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>
+    $<$<BOOL:${RKT_WERROR}>:-Werror>)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  if(RKT_SANITIZE)
+    target_compile_options(${target} PRIVATE
+      -fsanitize=${RKT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${RKT_SANITIZE})
+  endif()
+endfunction()
+
+# rkt_library(<name> SOURCES ... LINK ...) - a static library with the project's flags
+function(rkt_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  rkt_target_defaults(${name})
+  target_link_libraries(${name} PUBLIC ${arg_LINK})
+endfunction()
+
+# rkt_program(<name> SOURCES ... LINK ...) - installed in libexec; the front end in bin
+function(rkt_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  rkt_target_defaults(${name})
+  target_link_libraries(${name} PRIVATE ${arg_LINK})
+endfunction()

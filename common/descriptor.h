@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_COMMON_DESCRIPTOR_H
+#define RKT_COMMON_DESCRIPTOR_H
+
+/*
+ * descriptor - what a store says about the run, about each source, and about its end.
+ *
+ * Payloads of RUN, SOURCE, END and ALIGN frames: msgpack maps with small integer keys
+ * (common/doc/wire-format.md). Absent keys decode to zero or "".
+ *
+ * Threads: any; no state. Memory: texts of a decoded struct are inside it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "common/status.h"
+
+/* Stored in files: never renumber. */
+enum rkt_producer {
+    RKT_PRODUCER_UNKNOWN = 0,
+    RKT_PRODUCER_CAPTURE = 1, /* ranktrace run or collect */
+    RKT_PRODUCER_KINETO = 2,  /* a PyTorch trace */
+};
+
+enum rkt_source_role {
+    RKT_ROLE_RANK = 0,    /* the main process of a rank */
+    RKT_ROLE_HELPER = 1,  /* another process with the same RANK: outside every sum */
+    RKT_ROLE_SIDECAR = 2, /* clock records of a node, losses of transport */
+};
+
+struct rkt_run_info {
+    uint8_t producer;        /* enum rkt_producer */
+    uint8_t reference_clock; /* enum rkt_clock_id of job time */
+    uint32_t rank_count;     /* expected; 0 unknown */
+    uint64_t start_realtime_ns;
+    char version[32];  /* of the ranktrace that wrote it */
+    char command[512]; /* the job's, cut where longer; without the environment */
+    char host[128];    /* of rank 0 */
+};
+
+struct rkt_source_info {
+    uint32_t source; /* number in the frame heads; dense from 0 in a store */
+    uint8_t producer;
+    uint8_t role;
+    uint8_t gpu_clock; /* enum rkt_clock_id of its GPU records */
+    bool rank_known;
+    uint32_t rank; /* RANK: global */
+    uint32_t local_rank;
+    uint32_t world_size; /* 0 unknown */
+    uint32_t node;       /* index of the node (sidecar); its clock records are its own */
+    uint32_t restart_count;
+    uint64_t pid;
+    uint64_t start_raw_ns; /* of the process, MONOTONIC_RAW; 0 unknown */
+    int64_t base_ns;       /* imported: baseTimeNanoseconds, already added to every stamp */
+    char host[128];
+    char boot_id[40];
+    char file[256];    /* imported: the file's name without folders */
+    char program[128]; /* what the process runs; also an imported trace's producer version */
+};
+
+enum rkt_end_reason {
+    RKT_END_UNKNOWN = 0,
+    RKT_END_EXITED = 1,
+    RKT_END_SIGNALED = 2,
+    RKT_END_LOST = 3, /* its sidecar went silent: said by rank 0 */
+};
+
+struct rkt_end_info {
+    uint8_t reason;
+    bool cut_short;        /* the process did not close capture: its last events may be missing */
+    int32_t exit_code;     /* when exited */
+    int32_t signal_number; /* when signaled */
+    uint64_t event_count;  /* encoded */
+    uint64_t dropped_count;
+    uint64_t sent_bytes;
+};
+
+/*
+ * One piece of an alignment: the offset (reference minus local) of a node's
+ * MONOTONIC_RAW at a local time, with the bound on both sides.
+ */
+struct rkt_align_knot {
+    uint64_t local_ns;
+    int64_t offset_ns;
+    int64_t bound_ns; /* guaranteed: the truth lies within offset ± bound */
+};
+
+enum rkt_align_state {
+    RKT_ALIGN_UNALIGNED = 0,
+    RKT_ALIGN_REFERENCE = 1, /* the reference itself, or the same host: bound 0 */
+    RKT_ALIGN_MEASURED = 2,
+    RKT_ALIGN_WALL_CLOCK = 3, /* imported: as the file's stamps claim, no bound known */
+};
+
+struct rkt_align_info {
+    uint32_t source;
+    uint8_t state;                      /* enum rkt_align_state */
+    const struct rkt_align_knot *knots; /* by local_ns */
+    size_t knot_count;
+};
+
+enum rkt_status rkt_run_info_encode(const struct rkt_run_info *info, uint8_t *buf, size_t buf_bytes,
+                                    size_t *len_out, struct rkt_error *err);
+enum rkt_status rkt_run_info_decode(const uint8_t *raw, size_t raw_bytes,
+                                    struct rkt_run_info *info_out, struct rkt_error *err);
+enum rkt_status rkt_source_info_encode(const struct rkt_source_info *info, uint8_t *buf,
+                                       size_t buf_bytes, size_t *len_out, struct rkt_error *err);
+enum rkt_status rkt_source_info_decode(const uint8_t *raw, size_t raw_bytes,
+                                       struct rkt_source_info *info_out, struct rkt_error *err);
+enum rkt_status rkt_end_info_encode(const struct rkt_end_info *info, uint8_t *buf, size_t buf_bytes,
+                                    size_t *len_out, struct rkt_error *err);
+enum rkt_status rkt_end_info_decode(const uint8_t *raw, size_t raw_bytes,
+                                    struct rkt_end_info *info_out, struct rkt_error *err);
+enum rkt_status rkt_align_info_encode(const struct rkt_align_info *info, uint8_t *buf,
+                                      size_t buf_bytes, size_t *len_out, struct rkt_error *err);
+/* The knots are the arena's. */
+enum rkt_status rkt_align_info_decode(const uint8_t *raw, size_t raw_bytes, struct rkt_arena *arena,
+                                      struct rkt_align_info *info_out, struct rkt_error *err);
+
+/* Room that always holds an encoded RUN, SOURCE or END. */
+#define RKT_DESCRIPTOR_BYTES_MAX 2048u
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_COMMON_EVENT_H
+#define RKT_COMMON_EVENT_H
+
+/*
+ * event - one captured record, 64 bytes.
+ *
+ * Place:  capture fills it and pushes it into a ring; the sidecar encodes columns of
+ *         it (codec); importers make the same; analysis reads it back. It is never
+ *         written to a file or a wire as memory: the columns of event_fields.h are.
+ * Time:   start_ns and end_ns are local time of clock_id. An instant has end == start.
+ * Names:  every *_id that is a name is an id in the source's string table, 0 = unknown.
+ */
+
+#include <assert.h>
+#include <stdint.h>
+
+/* Stored in files: never renumber. */
+enum rkt_event_kind {
+    RKT_EVENT_NONE = 0,
+    RKT_EVENT_KERNEL = 1,
+    RKT_EVENT_MEMCPY = 2,
+    RKT_EVENT_MEMSET = 3,
+    RKT_EVENT_SYNC = 4, /* CUPTI synchronisation record */
+    RKT_EVENT_API = 5,  /* runtime or driver call on a host thread */
+    RKT_EVENT_NCCL = 6,
+    RKT_EVENT_RANGE = 7, /* marks, annotations, host operators */
+    RKT_EVENT_BUCKET = 8,
+    RKT_EVENT_NAME = 9,
+    RKT_EVENT_COMM = 10,
+    RKT_EVENT_SHAPE = 11, /* a kernel's launch shape, referred to by its id */
+    RKT_EVENT_CLOCK_PAIR = 12,
+    RKT_EVENT_CLOCK_EXCHANGE = 13,
+    RKT_EVENT_LOSS = 14,
+    RKT_EVENT_KIND_COUNT
+};
+
+enum rkt_event_flag {
+    RKT_FLAG_ASYNC = 1,          /* memcpy and memset: CUPTI's asynchronous flag */
+    RKT_FLAG_GRAPH = 2,          /* captured into, or replayed from, a CUDA graph */
+    RKT_FLAG_IMPLICIT_GROUP = 4, /* NCCL group of one call */
+    RKT_FLAG_NO_END = 8,         /* the end was not seen; end_ns == start_ns */
+};
+
+/* RKT_EVENT_API: type */
+enum rkt_api_type {
+    RKT_API_RUNTIME = 0,
+    RKT_API_DRIVER = 1,
+};
+
+/* RKT_EVENT_SYNC: type; CUPTI's own values */
+enum rkt_sync_type {
+    RKT_SYNC_UNKNOWN = 0,
+    RKT_SYNC_EVENT = 1,
+    RKT_SYNC_STREAM_WAIT_EVENT = 2,
+    RKT_SYNC_STREAM = 3,
+    RKT_SYNC_CONTEXT = 4,
+};
+
+/* RKT_EVENT_MEMCPY: copy_kind; CUPTI's own values */
+enum rkt_copy_kind {
+    RKT_COPY_UNKNOWN = 0,
+    RKT_COPY_HTOD = 1,
+    RKT_COPY_DTOH = 2,
+    RKT_COPY_HTOA = 3,
+    RKT_COPY_ATOH = 4,
+    RKT_COPY_ATOA = 5,
+    RKT_COPY_ATOD = 6,
+    RKT_COPY_DTOA = 7,
+    RKT_COPY_DTOD = 8,
+    RKT_COPY_HTOH = 9,
+    RKT_COPY_PTOP = 10,
+};
+
+/* Ends of a copy; CUPTI's own values */
+enum rkt_memory_kind {
+    RKT_MEMORY_UNKNOWN = 0,
+    RKT_MEMORY_PAGEABLE = 1,
+    RKT_MEMORY_PINNED = 2,
+    RKT_MEMORY_DEVICE = 3,
+    RKT_MEMORY_ARRAY = 4,
+    RKT_MEMORY_MANAGED = 5,
+    RKT_MEMORY_DEVICE_STATIC = 6,
+    RKT_MEMORY_MANAGED_STATIC = 7,
+};
+
+/* RKT_EVENT_NCCL: type. Times are host time unless said otherwise. */
+enum rkt_nccl_type {
+    RKT_NCCL_GROUP = 0,
+    RKT_NCCL_COLL = 1, /* end is "enqueued", not "finished" */
+    RKT_NCCL_P2P = 2,
+    RKT_NCCL_PROXY_OP = 3,
+    RKT_NCCL_PROXY_STEP = 4,
+    RKT_NCCL_PROXY_CTRL = 5,
+    RKT_NCCL_KERNEL_CH = 6,
+    RKT_NCCL_NET_PLUGIN = 7,
+    RKT_NCCL_GROUP_API = 8,
+    RKT_NCCL_COLL_API = 9,
+    RKT_NCCL_P2P_API = 10,
+    RKT_NCCL_KERNEL_LAUNCH = 11, /* encloses the driver launch on the same thread */
+    RKT_NCCL_KERNEL_INFO = 64,   /* imported: what a kernel (by correlation_id) carries out */
+};
+
+enum rkt_nccl_func {
+    RKT_NCCL_FUNC_UNKNOWN = 0,
+    RKT_NCCL_FUNC_ALLREDUCE = 1,
+    RKT_NCCL_FUNC_ALLGATHER = 2,
+    RKT_NCCL_FUNC_REDUCESCATTER = 3,
+    RKT_NCCL_FUNC_BROADCAST = 4,
+    RKT_NCCL_FUNC_REDUCE = 5,
+    RKT_NCCL_FUNC_SEND = 6,
+    RKT_NCCL_FUNC_RECV = 7,
+    RKT_NCCL_FUNC_SENDRECV = 8,
+    RKT_NCCL_FUNC_ALLTOALL = 9,
+    RKT_NCCL_FUNC_GATHER = 10,
+    RKT_NCCL_FUNC_SCATTER = 11,
+    RKT_NCCL_FUNC_BARRIER = 12,
+};
+
+/* ncclDataType_t's own values; 255 = unknown */
+#define RKT_DATATYPE_UNKNOWN 255u
+
+enum rkt_nccl_algo {
+    RKT_ALGO_UNKNOWN = 0,
+    RKT_ALGO_TREE = 1,
+    RKT_ALGO_RING = 2,
+    RKT_ALGO_COLLNET_DIRECT = 3,
+    RKT_ALGO_COLLNET_CHAIN = 4,
+    RKT_ALGO_NVLS = 5,
+    RKT_ALGO_NVLS_TREE = 6,
+    RKT_ALGO_PAT = 7,
+};
+
+enum rkt_nccl_proto {
+    RKT_PROTO_UNKNOWN = 0,
+    RKT_PROTO_LL = 1,
+    RKT_PROTO_LL128 = 2,
+    RKT_PROTO_SIMPLE = 3,
+};
+
+/* RKT_EVENT_RANGE: type */
+enum rkt_range_type {
+    RKT_RANGE_USER = 0, /* ranktrace_range_push/pop */
+    RKT_RANGE_STEP = 1, /* range.value = step number */
+    RKT_RANGE_FORWARD = 2,
+    RKT_RANGE_BACKWARD = 3,
+    RKT_RANGE_OPTIMIZER = 4,
+    RKT_RANGE_INPUT = 5,
+    RKT_RANGE_COMM_WAIT = 6, /* a host thread waits for a collective */
+    RKT_RANGE_NVTX = 7,
+    RKT_RANGE_ANNOTATION = 8, /* imported user_annotation */
+    RKT_RANGE_CPU_OP = 9,     /* imported cpu_op */
+    RKT_RANGE_PYTHON = 10,
+    RKT_RANGE_GPU_ANNOTATION = 11, /* on a GPU track: never work */
+    RKT_RANGE_MARK = 12,           /* an instant */
+    RKT_RANGE_OTHER = 13,          /* any other slice of an imported file */
+};
+
+/* RKT_EVENT_NAME: type says what object_id is */
+enum rkt_named_object {
+    RKT_NAMED_PROCESS = 0,
+    RKT_NAMED_THREAD = 1, /* object_id: as event.thread_id */
+    RKT_NAMED_STREAM = 2, /* object_id: stream_id */
+    RKT_NAMED_DEVICE = 3, /* object_id: device_id */
+};
+
+/* RKT_EVENT_LOSS: type says why */
+enum rkt_loss_reason {
+    RKT_LOSS_RING_FULL = 0,
+    RKT_LOSS_NAMES_FULL = 1,    /* the string heap: events kept, names lost */
+    RKT_LOSS_CUPTI_DROPPED = 2, /* as CUPTI counts them */
+    RKT_LOSS_BAD_STAMP = 3,     /* zero, reversed or absurd times */
+    RKT_LOSS_SEND_QUEUE = 4,    /* rank 0 too slow */
+    RKT_LOSS_NO_RING = 5,       /* more threads than rings */
+    RKT_LOSS_DAMAGED_INPUT = 6, /* imported file */
+    RKT_LOSS_CAPTURE_OFF = 7,   /* capture was off or replaced in [start, end) */
+};
+
+struct rkt_event_kernel {
+    uint32_t device_id;
+    uint32_t context_id;
+    uint32_t stream_id;
+    uint32_t shape_id; /* a RKT_EVENT_SHAPE's shape_id; 0 unknown */
+    uint64_t graph_node_id;
+    uint32_t graph_id;
+};
+
+struct rkt_event_memcpy {
+    uint32_t device_id;
+    uint32_t context_id;
+    uint32_t stream_id;
+    uint32_t peer_device_id; /* PtoP: the destination; else = device_id */
+    uint64_t bytes;
+    uint8_t copy_kind; /* enum rkt_copy_kind */
+    uint8_t src_kind;  /* enum rkt_memory_kind */
+    uint8_t dst_kind;
+    uint8_t reserved;
+    uint32_t graph_id;
+};
+
+struct rkt_event_memset {
+    uint32_t device_id;
+    uint32_t context_id;
+    uint32_t stream_id;
+    uint32_t value;
+    uint64_t bytes;
+    uint32_t graph_id;
+};
+
+struct rkt_event_sync {
+    uint32_t device_id;
+    uint32_t context_id;
+    uint32_t stream_id;     /* UINT32_MAX: none */
+    uint32_t cuda_event_id; /* UINT32_MAX: none */
+};
+
+struct rkt_event_api {
+    uint32_t cbid;
+    int32_t return_value;
+};
+
+struct rkt_event_nccl {
+    uint64_t comm_id; /* communicator hash, equal on all ranks; with rank_count the key */
+    uint64_t seq;     /* per communicator and func; UINT64_MAX unknown */
+    uint64_t count;   /* elements as passed to the call; UINT64_MAX unknown */
+    int32_t peer;     /* root or peer rank; -1 none */
+    uint8_t func;     /* enum rkt_nccl_func */
+    uint8_t datatype; /* ncclDataType_t */
+    uint8_t algo;     /* enum rkt_nccl_algo */
+    uint8_t proto;    /* enum rkt_nccl_proto */
+};
+
+struct rkt_event_range {
+    uint64_t value;     /* step number, mark payload */
+    uint32_t domain_id; /* NVTX domain or category, a name */
+    uint32_t stream_id; /* GPU annotations */
+};
+
+/* One gradient bucket's collective: start = handed to the process group, end = done. */
+struct rkt_event_bucket {
+    uint64_t bytes;
+    uint64_t step;
+    uint32_t index; /* in order of hand-over within the step */
+    uint32_t param_count;
+};
+
+struct rkt_event_name {
+    uint64_t object_id;
+    int32_t sort_index; /* imported; 0 */
+};
+
+struct rkt_event_comm {
+    uint64_t comm_id;
+    int32_t rank; /* own rank in it; -1 unknown */
+    uint32_t rank_count;
+    uint32_t node_count; /* 0 unknown */
+    uint32_t members_id; /* a name: global ranks, "0,1,2"; 0 unknown */
+};
+
+struct rkt_event_shape {
+    uint32_t shape_id; /* dense from 1, per source; event.name_id is the kernel's name */
+    uint32_t grid_x;
+    uint16_t grid_y;
+    uint16_t grid_z;
+    uint16_t block_x;
+    uint16_t block_y;
+    uint16_t block_z;
+    uint16_t registers;
+    uint32_t static_shared_bytes;
+    uint32_t dynamic_shared_bytes;
+};
+
+/* The other clocks at the moment start_ns; end_ns - start_ns is the bracket's width. */
+struct rkt_event_clock_pair {
+    uint64_t realtime_ns;
+    uint64_t monotonic_ns;
+    uint64_t tsc_ticks; /* 0: not read */
+};
+
+/*
+ * One ping-pong with the reference: start_ns = t1 and end_ns = t4 of this source's
+ * node, t2 and t3 of the peer, all MONOTONIC_RAW.
+ */
+struct rkt_event_clock_exchange {
+    uint64_t t2_ns;
+    uint64_t t3_ns;
+    uint32_t peer_source;
+    uint32_t burst; /* exchanges of one burst share a number */
+};
+
+struct rkt_event_loss {
+    uint64_t count;
+    uint64_t bytes;
+    uint32_t lost_kind; /* enum rkt_event_kind; 0: any */
+};
+
+struct rkt_event {
+    uint8_t kind;     /* enum rkt_event_kind */
+    uint8_t clock_id; /* enum rkt_clock_id */
+    uint8_t type;     /* meaning by kind */
+    uint8_t flags;    /* enum rkt_event_flag */
+    uint32_t name_id;
+    uint64_t start_ns;
+    uint64_t end_ns;
+    uint32_t thread_id; /* host thread (gettid, or a number that an importer gives); 0 unknown */
+    uint32_t correlation_id; /* joins a launch with its GPU work within a source; 0 none */
+    union {
+        struct rkt_event_kernel kernel;
+        struct rkt_event_memcpy memcpy;
+        struct rkt_event_memset memset;
+        struct rkt_event_sync sync;
+        struct rkt_event_api api;
+        struct rkt_event_nccl nccl;
+        struct rkt_event_range range;
+        struct rkt_event_bucket bucket;
+        struct rkt_event_name name;
+        struct rkt_event_comm comm;
+        struct rkt_event_shape shape;
+        struct rkt_event_clock_pair clock_pair;
+        struct rkt_event_clock_exchange clock_exchange;
+        struct rkt_event_loss loss;
+    };
+};
+
+static_assert(sizeof(struct rkt_event) == 64, "the ring's record is one cache line");
+
+/* "kernel"; "unknown" for a number that is no kind. Likewise the others. */
+const char *rkt_event_kind_name(enum rkt_event_kind kind);
+const char *rkt_copy_kind_name(enum rkt_copy_kind kind);       /* "HtoD" */
+const char *rkt_nccl_func_name(enum rkt_nccl_func func);       /* "AllReduce" */
+const char *rkt_loss_reason_name(enum rkt_loss_reason reason); /* "ring_full" */
+
+/* Any usual spelling: "AllReduce", "allreduce", "_allgather_base", "all_to_allv" ... */
+enum rkt_nccl_func rkt_nccl_func_parse(const char *text);
+/* "ncclFloat32", "Float", "BFloat16", "torch.float32" ...; RKT_DATATYPE_UNKNOWN if not known. */
+uint8_t rkt_datatype_parse(const char *text);
+uint32_t rkt_datatype_bytes(uint8_t datatype); /* 0 for unknown */
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_COMMON_OPTIONS_H
+#define RKT_COMMON_OPTIONS_H
+
+/*
+ * options - one table gives the parser, the environment names and --help.
+ *
+ * Command line beats environment beats default. Both "--name value" and
+ * "--name=value"; "--" ends the options; the first word that is no option ends them
+ * too. An unknown option is an error that names the nearest known one; an unknown
+ * RANKTRACE_ variable is a warning likewise. Strings point into argv or the
+ * environment and are not copied.
+ *
+ *     static const struct rkt_option OPTIONS[] = {
+ *         {"output", 'o', "RANKTRACE_OUTPUT", RKT_OPTION_STRING,
+ *          offsetof(struct run_options, output), "DIR", "ranktrace-out", "where results go"},
+ *     };
+ *
+ * Threads: main, before any other starts.
+ */
+
+#include <stddef.h>
+
+#include "common/status.h"
+
+enum rkt_option_type {
+    RKT_OPTION_FLAG,     /* bool; no value on the command line; 0 or 1 in the environment */
+    RKT_OPTION_STRING,   /* const char * */
+    RKT_OPTION_U32,      /* uint32_t */
+    RKT_OPTION_DURATION, /* uint64_t, ns */
+    RKT_OPTION_BYTES,    /* uint64_t */
+    RKT_OPTION_LIST,     /* struct rkt_option_list: may be given several times */
+};
+
+#define RKT_OPTION_LIST_CAP 64
+struct rkt_option_list {
+    const char *items[RKT_OPTION_LIST_CAP];
+    size_t count;
+};
+
+struct rkt_option {
+    const char *name; /* without the dashes */
+    char letter;      /* 0: none */
+    const char *env;  /* NULL: none */
+    enum rkt_option_type type;
+    size_t field_offset;      /* into the struct given to parse */
+    const char *value_name;   /* "DIR", "1s"; NULL for a flag */
+    const char *default_text; /* NULL: zero, and not printed */
+    const char *help;
+};
+
+struct rkt_command {
+    const char *name;    /* "report" */
+    const char *usage;   /* "ranktrace report [options] FILE" */
+    const char *summary; /* one line */
+    const char *details; /* more help under the options; NULL for none */
+    const struct rkt_option *options;
+    size_t option_count;
+};
+
+/*
+ * Fill *fields (a zeroed struct) from defaults, environment and argv[1..].
+ * *next_out is the index of the first argument that is no option.
+ * RKT_END: help or version was asked for and printed; the program ends with code 0.
+ * RKT_ERR_INVALID: wrong use, said in *err; the program ends with code 2.
+ */
+enum rkt_status rkt_options_parse(const struct rkt_command *command, int argc, char **argv,
+                                  void *fields, int *next_out, struct rkt_error *err);
+
+/* The nearest of `names` to `word`, or NULL where none is near: "did you mean". */
+const char *rkt_nearest_name(const char *word, const char *const *names, size_t name_count);
+
+#endif
