@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/array.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "common/checked.h"
+
+bool rkt_array_reserve(void **items, size_t *cap, size_t need, size_t elem_bytes)
+{
+    size_t new_cap = *cap < 16 ? 16 : *cap;
+    size_t bytes;
+    void *grown;
+
+    if (need <= *cap)
+        return true;
+    while (new_cap < need) {
+        if (!rkt_mul_size(new_cap, 2, &new_cap))
+            return false;
+    }
+    if (!rkt_mul_size(new_cap, elem_bytes, &bytes))
+        return false;
+    grown = realloc(*items, bytes);
+    if (!grown)
+        return false;
+    *items = grown;
+    *cap = new_cap;
+    return true;
+}
