@@ -7,9 +7,8 @@
  *
  * Command line beats environment beats default. Both "--name value" and
  * "--name=value"; "--" ends the options; the first word that is no option ends them
- * too. An unknown option is an error that names the nearest known one; an unknown
- * RANKTRACE_ variable is a warning likewise. Strings point into argv or the
- * environment and are not copied.
+ * too. An unknown option is an error that names the nearest known one. Strings point
+ * into argv or the environment and are not copied.
  *
  *     static const struct rkt_option OPTIONS[] = {
  *         {"output", 'o', "RANKTRACE_OUTPUT", RKT_OPTION_STRING,
@@ -66,6 +65,12 @@ struct rkt_command {
  */
 enum rkt_status rkt_options_parse(const struct rkt_command *command, int argc, char **argv,
                                   void *fields, int *next_out, struct rkt_error *err);
+
+/*
+ * Every RANKTRACE_ variable of the environment that is not in `known` is a warning with the
+ * nearest known name: a misspelt one must not be ignored in silence.
+ */
+void rkt_options_check_environment(const char *const *known, size_t known_count);
 
 /* The nearest of `names` to `word`, or NULL where none is near: "did you mean". */
 const char *rkt_nearest_name(const char *word, const char *const *names, size_t name_count);

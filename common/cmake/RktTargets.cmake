@@ -4,7 +4,7 @@
 function(rkt_target_defaults target)
   target_compile_features(${target} PUBLIC c_std_11)
   set_target_properties(${target} PROPERTIES
-    C_EXTENSIONS OFF CXX_STANDARD 17 CXX_EXTENSIONS OFF
+    C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF CXX_STANDARD 17 CXX_EXTENSIONS OFF
     C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
   target_compile_definitions(${target} PRIVATE _GNU_SOURCE RKT_VERSION="${PROJECT_VERSION}")
   target_compile_options(${target} PRIVATE

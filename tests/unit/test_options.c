@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/rkt_test.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "common/options.h"
+
+struct fields {
+    bool verbose;
+    const char *output;
+    uint32_t count;
+    uint64_t hold_ns;
+    uint64_t queue_bytes;
+    struct rkt_option_list names;
+};
+
+#define FIELD(name) offsetof(struct fields, name)
+
+static const struct rkt_option OPTIONS[] = {
+    {"verbose", 'v', NULL, RKT_OPTION_FLAG, FIELD(verbose), NULL, NULL, "say more"},
+    {"output", 'o', "RANKTRACE_TEST_OUTPUT", RKT_OPTION_STRING, FIELD(output), "DIR", "out",
+     "where"},
+    {"count", 0, NULL, RKT_OPTION_U32, FIELD(count), "N", "3", "how many"},
+    {"hold", 0, NULL, RKT_OPTION_DURATION, FIELD(hold_ns), "TIME", "30s", "how long"},
+    {"queue", 0, NULL, RKT_OPTION_BYTES, FIELD(queue_bytes), "SIZE", "64MiB", "how much"},
+    {"name", 'n', NULL, RKT_OPTION_LIST, FIELD(names), "NAME", NULL, "names"},
+};
+
+static const struct rkt_command COMMAND = {
+    .name = "test",
+    .usage = "ranktrace test",
+    .summary = "for tests",
+    .options = OPTIONS,
+    .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+};
+
+static enum rkt_status parse(const char **argv, struct fields *fields, int *next,
+                             struct rkt_error *err)
+{
+    int argc = 0;
+
+    while (argv[argc])
+        argc++;
+    *fields = (struct fields){0};
+    return rkt_options_parse(&COMMAND, argc, (char **)argv, fields, next, err);
+}
+
+static void defaults_hold_where_nothing_is_given(void **state)
+{
+    const char *argv[] = {"test", NULL};
+    struct fields fields;
+    struct rkt_error err;
+    int next;
+
+    (void)state;
+    assert_rkt_ok(parse(argv, &fields, &next, &err), err);
+    assert_string_equal(fields.output, "out");
+    assert_int_equal(fields.count, 3);
+    assert_int_equal(fields.hold_ns, 30000000000u);
+    assert_int_equal(fields.queue_bytes, 64u << 20);
+    assert_false(fields.verbose);
+    assert_int_equal(next, 1);
+}
+
+static void both_forms_and_letters_are_taken_until_the_first_word(void **state)
+{
+    const char *argv[] = {"test", "-v",       "--output=a", "--count", "7",      "-n",
+                          "x",    "--name=y", "cmd",        "-v",      "--typo", NULL};
+    struct fields fields;
+    struct rkt_error err;
+    int next;
+
+    (void)state;
+    assert_rkt_ok(parse(argv, &fields, &next, &err), err);
+    assert_true(fields.verbose);
+    assert_string_equal(fields.output, "a");
+    assert_int_equal(fields.count, 7);
+    assert_int_equal(fields.names.count, 2);
+    assert_string_equal(fields.names.items[1], "y");
+    assert_string_equal(argv[next], "cmd");
+}
+
+static void two_dashes_end_the_options(void **state)
+{
+    const char *argv[] = {"test", "--", "--output", NULL};
+    struct fields fields;
+    struct rkt_error err;
+    int next;
+
+    (void)state;
+    assert_rkt_ok(parse(argv, &fields, &next, &err), err);
+    assert_string_equal(argv[next], "--output");
+}
+
+static void command_line_beats_environment_beats_default(void **state)
+{
+    const char *none[] = {"test", NULL};
+    const char *given[] = {"test", "-o", "cli", NULL};
+    struct fields fields;
+    struct rkt_error err;
+    int next;
+
+    (void)state;
+    setenv("RANKTRACE_TEST_OUTPUT", "env", 1);
+    assert_rkt_ok(parse(none, &fields, &next, &err), err);
+    assert_string_equal(fields.output, "env");
+    assert_rkt_ok(parse(given, &fields, &next, &err), err);
+    assert_string_equal(fields.output, "cli");
+    unsetenv("RANKTRACE_TEST_OUTPUT");
+}
+
+static void wrong_use_is_one_line_that_says_what_to_do(void **state)
+{
+    static const struct {
+        const char *words[3];
+        const char *text;
+    } cases[] = {
+        {{"--outptu", "x"}, "unknown option '--outptu': did you mean '--output'?"},
+        {{"--zzzzzzzz"}, "unknown option '--zzzzzzzz': see 'ranktrace test --help'"},
+        {{"-x"}, "unknown option '-x': see 'ranktrace test --help'"},
+        {{"--hold", "30"},
+         "option '--hold': '30' is not a duration with its unit, such as 250ms, 30s or 2min"},
+        {{"--count", "-1"}, "option '--count': '-1' is not a whole number from 0 to 4294967295"},
+        {{"--count=4294967296"},
+         "option '--count': '4294967296' is not a whole number from 0 to 4294967295"},
+        {{"--output"}, "option '--output' needs a value: a text"},
+        {{"--verbose=1"}, "option '--verbose' takes no value"},
+        {{"--queue", "64"}, "option '--queue': '64' is not a size with its unit, such as 64MiB"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *argv[] = {"test", cases[i].words[0], cases[i].words[1], NULL};
+        struct fields fields;
+        struct rkt_error err;
+        int next;
+
+        assert_rkt_status(parse(argv, &fields, &next, &err), RKT_ERR_INVALID);
+        assert_string_equal(err.text, cases[i].text);
+    }
+}
+
+static void the_nearest_name_is_near_or_none(void **state)
+{
+    static const char *const names[] = {"report", "run", "merge"};
+
+    (void)state;
+    assert_string_equal(rkt_nearest_name("reprot", names, 3), "report");
+    assert_string_equal(rkt_nearest_name("rnu", names, 3), "run");
+    assert_null(rkt_nearest_name("frobnicate", names, 3));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_hold_where_nothing_is_given),
+        cmocka_unit_test(both_forms_and_letters_are_taken_until_the_first_word),
+        cmocka_unit_test(two_dashes_end_the_options),
+        cmocka_unit_test(command_line_beats_environment_beats_default),
+        cmocka_unit_test(wrong_use_is_one_line_that_says_what_to_do),
+        cmocka_unit_test(the_nearest_name_is_near_or_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
