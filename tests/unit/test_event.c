@@ -34,7 +34,7 @@ static void func_spellings_of_nccl_and_pytorch_are_known(void **state)
     }
 }
 
-static void datatypes_have_ncclDataType_values_and_sizes(void **state)
+static void datatypes_have_values_and_sizes_as_nccl(void **state)
 {
     static const struct {
         const char *text;
@@ -81,7 +81,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(func_spellings_of_nccl_and_pytorch_are_known),
-        cmocka_unit_test(datatypes_have_ncclDataType_values_and_sizes),
+        cmocka_unit_test(datatypes_have_values_and_sizes_as_nccl),
         cmocka_unit_test(every_number_has_a_name_or_is_unknown),
     };
 

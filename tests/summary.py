@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Sums up JUnit files of ctest: each skipped test with its reason, then one closing line."""
+import pathlib
+import sys
+import xml.etree.ElementTree as ET
+
+
+def reason(case):
+    """The last line that the test printed: tests say there why they skip."""
+    out = case.findtext("system-out") or ""
+    lines = [line.strip() for line in out.splitlines() if line.strip()]
+    return lines[-1] if lines else "it gave no reason"
+
+
+def main():
+    passed = failed = skipped = 0
+    for path in sys.argv[1:]:
+        preset = pathlib.Path(path).stem
+        for case in ET.parse(path).getroot().iter("testcase"):
+            if case.find("skipped") is not None or case.get("status") in {"notrun", "disabled"}:
+                skipped += 1
+                print(f"skipped: {preset}: {case.get('name')}: {reason(case)}")
+            elif case.find("failure") is not None or case.get("status") == "fail":
+                failed += 1
+                print(f"failed: {preset}: {case.get('name')}")
+            else:
+                passed += 1
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+
+
+if __name__ == "__main__":
+    main()
