@@ -5,20 +5,31 @@
 /*
  * control - messages between a supervisor and its sidecar (a SOCK_SEQPACKET pair).
  *
- *     sidecar -> supervisor: READY, ABORT_JOB, STORE_CLOSED, DONE
+ *     sidecar -> supervisor: READY, ABORT_JOB, WAITING, STORE_CLOSED, DONE
  *     supervisor -> sidecar: JOB_STARTED, JOB_ENDED, REPORT_DONE, STOP
  *
  *  - READY         the job may start; text = "HOST PORT" of rank 0 for MASTER_ADDR/MASTER_PORT
  *  - JOB_STARTED   value = pid
  *  - JOB_ENDED     value = wait status
  *  - ABORT_JOB     another rank failed; value = that rank; send the job TERM, then KILL
+ *  - WAITING       the sidecar is well and drains, or waits for other ranks, whose jobs may run
+ *                  for hours yet; sent every RKT_CONTROL_WAITING_NS between JOB_ENDED and DONE.
+ *                  A sidecar that stays silent is taken for hung and killed
  *  - STORE_CLOSED  rank 0 only: the file is complete; text = path; the supervisor reports
- *  - REPORT_DONE   rank 0 only: the other sidecars may leave
+ *  - REPORT_DONE   rank 0 only: the other sidecars may leave; value = exit code of the report
  *  - DONE          the sidecar leaves in good order; value = what this rank should return when its
- *                  job did not fail itself
+ *                  job did not fail itself. It exits soon after: with 0 when it left MPI by
+ *                  MPI_Finalize, else (a peer is dead, Finalize would hang) with another code
  *  - STOP          end soon: the supervisor got a signal; value = its number
  *
  * Either side's hang-up is a message too: the other one died.
+ *
+ * The supervisor starts ranktrace-sidecar, or ranktrace-sidecar-mpi, as
+ *     PROGRAM --control-fd N --socket PATH --output DIR --on-failure abort|wait
+ *             --drain-timeout TIME [--per-node]
+ * with the launcher's whole environment (other options by their variables), stdin from
+ * /dev/null, stdout joined to stderr, nice 10, all cores that the cpuset allows, and HUP,
+ * INT, QUIT, TERM, PIPE, USR1 and USR2 ignored: it ends by DONE, STOP or hang-up.
  *
  * Waiting: send and receive never block. Threads: one per end.
  */
@@ -36,7 +47,10 @@ enum rkt_control_type {
     RKT_CONTROL_REPORT_DONE = 6,
     RKT_CONTROL_DONE = 7,
     RKT_CONTROL_STOP = 8,
+    RKT_CONTROL_WAITING = 9,
 };
+
+#define RKT_CONTROL_WAITING_NS 2000000000u
 
 struct rkt_control_message {
     uint32_t type; /* enum rkt_control_type */
