@@ -67,13 +67,19 @@ enum rkt_status rkt_hello_connect(const char *path, const struct rkt_hello *hell
 /* Sidecar: make the socket (0700 folder is the caller's). */
 enum rkt_status rkt_hello_listen(const char *path, int *listen_fd_out, struct rkt_error *err);
 
+/* A process that was accepted. The region and the descriptor are the caller's. */
+struct rkt_hello_peer {
+    struct rkt_hello hello;
+    struct rkt_region *region;
+    int fd;
+};
+
 /*
  * Sidecar: accept one process. RKT_AGAIN: none waits. RKT_ERR_FORMAT and the like: this
  * one was refused (it was told why); go on. Never blocks longer than 100 ms.
  */
 enum rkt_status rkt_hello_accept(int listen_fd, const struct rkt_region_config *config,
-                                 uint32_t capture_mask, struct rkt_hello *hello_out,
-                                 struct rkt_region **region_out, int *fd_out,
+                                 uint32_t capture_mask, struct rkt_hello_peer *peer_out,
                                  struct rkt_error *err);
 
 #endif

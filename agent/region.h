@@ -30,7 +30,7 @@
 struct rkt_region_config {
     uint32_t ring_count;    /* 1 to 1024 */
     uint32_t ring_capacity; /* events per ring; a power of two, 64 to 2^20 */
-    uint32_t heap_bytes;    /* names; 64 KiB to 256 MiB */
+    uint32_t heap_bytes;    /* names; 64 KiB to 256 MiB, a multiple of 64 */
 };
 
 #define RKT_REGION_CONFIG_DEFAULT                                        \
@@ -54,7 +54,7 @@ void rkt_region_destroy(struct rkt_region *region);
 
 /* ---- capture's side ---- */
 
-/* A free ring for the calling thread, lock-free; NULL when all are taken (counted). */
+/* A free ring for the calling thread, lock-free; NULL when all are taken. */
 struct rkt_ring *rkt_region_claim(struct rkt_region *region, uint32_t thread_id);
 void rkt_region_release(struct rkt_ring *ring);           /* its thread ends */
 void rkt_region_count_no_ring(struct rkt_region *region); /* an event without a ring was lost */

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/region.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RING_COUNT_MAX 1024u
+#define RING_CAPACITY_MIN 64u
+#define RING_CAPACITY_MAX (1u << 20)
+#define HEAP_BYTES_MIN (64u << 10)
+#define HEAP_BYTES_MAX (256u << 20)
+#define NAME_ALIGN 4u
+/* Without these the job could cut the file and kill the sidecar by SIGBUS. */
+#define REGION_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* At the start of the shared memory. */
+struct region_header {
+    /* set by the maker, then read only */
+    uint32_t magic;
+    uint32_t abi;
+    uint32_t event_bytes;
+    uint32_t header_bytes;
+    uint32_t ring_count;
+    uint32_t ring_capacity;
+    uint32_t heap_bytes;
+    uint32_t reserved;
+
+    /* written by capture */
+    alignas(64) _Atomic uint32_t is_closed;
+    _Atomic uint64_t no_ring_count;
+    _Atomic uint64_t names_full_count;
+    _Atomic uint64_t heap_used_bytes;
+
+    /* keeps the rings on cache lines of their own */
+    alignas(64) unsigned char rings[];
+};
+
+/* Each process has its own; what it was made with is kept here, out of the other's reach. */
+struct rkt_region {
+    struct region_header *header;
+    size_t mapped_bytes;
+    size_t ring_bytes;
+    unsigned char *heap;
+    struct rkt_region_config config;
+
+    uint64_t append_offset; /* capture: bytes of the heap that are written */
+    uint32_t append_count;
+    uint64_t read_offset; /* sidecar */
+    uint32_t read_count;
+    bool names_are_broken;
+};
+
+static bool config_is_valid(const struct rkt_region_config *config)
+{
+    return config->ring_count >= 1 && config->ring_count <= RING_COUNT_MAX &&
+           config->ring_capacity >= RING_CAPACITY_MIN &&
+           config->ring_capacity <= RING_CAPACITY_MAX &&
+           (config->ring_capacity & (config->ring_capacity - 1)) == 0 &&
+           config->heap_bytes >= HEAP_BYTES_MIN && config->heap_bytes <= HEAP_BYTES_MAX &&
+           config->heap_bytes % alignof(struct rkt_ring) == 0;
+}
+
+/* Within the limits of config_is_valid the sum is below 2^37. */
+static size_t region_bytes(const struct rkt_region_config *config)
+{
+    return sizeof(struct region_header) +
+           config->ring_count * rkt_ring_bytes(config->ring_capacity) + config->heap_bytes;
+}
+
+static enum rkt_status map_fd(int fd, const struct rkt_region_config *config,
+                              struct rkt_region **region_out, struct rkt_error *err)
+{
+    struct rkt_region *region = calloc(1, sizeof(*region));
+    size_t bytes = region_bytes(config);
+    void *memory;
+
+    if (!region)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a region");
+    memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) {
+        free(region);
+        return rkt_fail_errno(err, RKT_ERR_NOMEM, "cannot map %zu bytes of a region", bytes);
+    }
+    region->header = memory;
+    region->mapped_bytes = bytes;
+    region->ring_bytes = rkt_ring_bytes(config->ring_capacity);
+    region->heap = region->header->rings + config->ring_count * region->ring_bytes;
+    region->config = *config;
+    *region_out = region;
+    return RKT_OK;
+}
+
+static void init_shared(struct rkt_region *region)
+{
+    struct region_header *header = region->header;
+
+    header->abi = RKT_REGION_ABI;
+    header->event_bytes = sizeof(struct rkt_event);
+    header->header_bytes = sizeof(struct region_header);
+    header->ring_count = region->config.ring_count;
+    header->ring_capacity = region->config.ring_capacity;
+    header->heap_bytes = region->config.heap_bytes;
+    for (size_t i = 0; i < region->config.ring_count; i++)
+        rkt_ring_init(rkt_region_ring(region, i), region->config.ring_capacity);
+    header->magic = RKT_REGION_MAGIC;
+}
+
+enum rkt_status rkt_region_create(const struct rkt_region_config *config,
+                                  struct rkt_region **region_out, int *fd_out,
+                                  struct rkt_error *err)
+{
+    enum rkt_status status;
+    int fd;
+
+    if (!config_is_valid(config))
+        return rkt_fail(err, RKT_ERR_INVALID,
+                        "region of %u rings of %u events and %u bytes of names: rings 1 to %u, "
+                        "events a power of two from %u to %u, names %u to %u bytes in steps of 64",
+                        config->ring_count, config->ring_capacity, config->heap_bytes,
+                        RING_COUNT_MAX, RING_CAPACITY_MIN, RING_CAPACITY_MAX, HEAP_BYTES_MIN,
+                        HEAP_BYTES_MAX);
+    fd = memfd_create("ranktrace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return rkt_fail_errno(err, RKT_ERR_IO, "memfd_create");
+    if (ftruncate(fd, (off_t)region_bytes(config)) != 0 ||
+        fcntl(fd, F_ADD_SEALS, REGION_SEALS) != 0) {
+        status = rkt_fail_errno(err, RKT_ERR_IO, "cannot size a region");
+        goto close_fd;
+    }
+    status = map_fd(fd, config, region_out, err);
+    if (status != RKT_OK)
+        goto close_fd;
+    init_shared(*region_out);
+    *fd_out = fd;
+    return RKT_OK;
+
+close_fd:
+    close(fd);
+    return status;
+}
+
+/* Read the head alone first: how much to map is known only after its check. */
+static enum rkt_status read_config(int fd, struct rkt_region_config *config_out,
+                                   struct rkt_error *err)
+{
+    struct region_header header;
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return rkt_fail_errno(err, RKT_ERR_IO, "cannot look at a region");
+    if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+        header.magic != RKT_REGION_MAGIC)
+        return rkt_fail(err, RKT_ERR_FORMAT, "not a region of ranktrace");
+    if (header.abi != RKT_REGION_ABI || header.event_bytes != sizeof(struct rkt_event) ||
+        header.header_bytes != sizeof(header))
+        return rkt_fail(err, RKT_ERR_VERSION,
+                        "region has ABI %u with %u-byte events, this build has ABI %u with %zu",
+                        header.abi, header.event_bytes, RKT_REGION_ABI, sizeof(struct rkt_event));
+    config_out->ring_count = header.ring_count;
+    config_out->ring_capacity = header.ring_capacity;
+    config_out->heap_bytes = header.heap_bytes;
+    if (!config_is_valid(config_out) || (uint64_t)st.st_size != region_bytes(config_out))
+        return rkt_fail(err, RKT_ERR_FORMAT,
+                        "region of %lld bytes does not fit %u rings of %u events and %u bytes of "
+                        "names",
+                        (long long)st.st_size, header.ring_count, header.ring_capacity,
+                        header.heap_bytes);
+    return RKT_OK;
+}
+
+enum rkt_status rkt_region_map(int fd, struct rkt_region **region_out, struct rkt_error *err)
+{
+    struct rkt_region_config config = {0};
+    enum rkt_status status = read_config(fd, &config, err);
+
+    if (status != RKT_OK)
+        return status;
+    return map_fd(fd, &config, region_out, err);
+}
+
+void rkt_region_destroy(struct rkt_region *region)
+{
+    if (!region)
+        return;
+    munmap(region->header, region->mapped_bytes);
+    free(region);
+}
+
+/* ---- capture's side ---- */
+
+struct rkt_ring *rkt_region_claim(struct rkt_region *region, uint32_t thread_id)
+{
+    for (size_t i = 0; i < region->config.ring_count; i++) {
+        struct rkt_ring *ring = rkt_region_ring(region, i);
+        uint32_t state = atomic_load_explicit(&ring->state, memory_order_relaxed);
+
+        if (state != RKT_RING_FREE)
+            continue;
+        /* acquire: the ring is as the sidecar left it when it freed the ring */
+        if (!atomic_compare_exchange_strong_explicit(&ring->state, &state, RKT_RING_CLAIMED,
+                                                     memory_order_acquire, memory_order_relaxed))
+            continue;
+        atomic_store_explicit(&ring->thread_id, thread_id, memory_order_relaxed);
+        return ring;
+    }
+    return NULL;
+}
+
+void rkt_region_release(struct rkt_ring *ring)
+{
+    /* release: everything that the thread pushed is visible to who sees CLOSED */
+    atomic_store_explicit(&ring->state, RKT_RING_CLOSED, memory_order_release);
+}
+
+void rkt_region_count_no_ring(struct rkt_region *region)
+{
+    atomic_fetch_add_explicit(&region->header->no_ring_count, 1, memory_order_relaxed);
+}
+
+/* A name in the heap is its length (4 bytes), its text, and zeros up to NAME_ALIGN. */
+static uint64_t name_bytes(uint64_t len_bytes)
+{
+    return (sizeof(uint32_t) + len_bytes + NAME_ALIGN - 1) & ~(uint64_t)(NAME_ALIGN - 1);
+}
+
+uint32_t rkt_region_append_name(struct rkt_region *region, const char *text, size_t len_bytes)
+{
+    unsigned char *to = region->heap + region->append_offset;
+    uint32_t stored_len = (uint32_t)len_bytes;
+    uint64_t room = region->config.heap_bytes - region->append_offset;
+
+    if (len_bytes > region->config.heap_bytes || name_bytes(len_bytes) > room) {
+        atomic_fetch_add_explicit(&region->header->names_full_count, 1, memory_order_relaxed);
+        return 0;
+    }
+    memcpy(to, &stored_len, sizeof(stored_len));
+    memcpy(to + sizeof(stored_len), text, len_bytes);
+    region->append_offset += name_bytes(len_bytes);
+    /* release: the text is visible to the sidecar's acquire of heap_used_bytes */
+    atomic_store_explicit(&region->header->heap_used_bytes, region->append_offset,
+                          memory_order_release);
+    return ++region->append_count;
+}
+
+void rkt_region_set_closed(struct rkt_region *region)
+{
+    /* release: all pushes before are visible to who sees it set */
+    atomic_store_explicit(&region->header->is_closed, 1, memory_order_release);
+}
+
+/* ---- sidecar's side ---- */
+
+size_t rkt_region_ring_count(const struct rkt_region *region)
+{
+    return region->config.ring_count;
+}
+
+uint32_t rkt_region_ring_capacity(const struct rkt_region *region)
+{
+    return region->config.ring_capacity;
+}
+
+struct rkt_ring *rkt_region_ring(struct rkt_region *region, size_t index)
+{
+    return (struct rkt_ring *)(void *)(region->header->rings + index * region->ring_bytes);
+}
+
+bool rkt_region_is_closed(const struct rkt_region *region)
+{
+    return atomic_load_explicit(&region->header->is_closed, memory_order_acquire) != 0;
+}
+
+void rkt_region_losses(const struct rkt_region *region, struct rkt_region_losses *losses_out)
+{
+    const struct region_header *header = region->header;
+
+    memset(losses_out, 0, sizeof(*losses_out));
+    for (size_t i = 0; i < region->config.ring_count; i++) {
+        const struct rkt_ring *ring =
+            (const struct rkt_ring *)(const void *)(header->rings + i * region->ring_bytes);
+
+        for (size_t kind = 0; kind < RKT_EVENT_KIND_COUNT; kind++)
+            losses_out->ring_full[kind] +=
+                atomic_load_explicit(&ring->dropped_count[kind], memory_order_relaxed);
+    }
+    losses_out->no_ring_count = atomic_load_explicit(&header->no_ring_count, memory_order_relaxed);
+    losses_out->names_full_count =
+        atomic_load_explicit(&header->names_full_count, memory_order_relaxed);
+}
+
+enum rkt_status rkt_region_next_name(struct rkt_region *region, uint32_t *id_out,
+                                     const char **text_out, size_t *len_out)
+{
+    /* acquire: see the texts that were published below it */
+    uint64_t used = atomic_load_explicit(&region->header->heap_used_bytes, memory_order_acquire);
+    const unsigned char *from = region->heap + region->read_offset;
+    uint32_t len_bytes;
+
+    if (region->names_are_broken || used > region->config.heap_bytes ||
+        used < region->read_offset || used % NAME_ALIGN != 0) {
+        region->names_are_broken = true;
+        return RKT_ERR_FORMAT;
+    }
+    if (used == region->read_offset)
+        return RKT_AGAIN;
+    memcpy(&len_bytes, from, sizeof(len_bytes));
+    if (name_bytes(len_bytes) > used - region->read_offset) {
+        region->names_are_broken = true;
+        return RKT_ERR_FORMAT;
+    }
+    region->read_offset += name_bytes(len_bytes);
+    *id_out = ++region->read_count;
+    *text_out = (const char *)from + sizeof(len_bytes);
+    *len_out = len_bytes;
+    return RKT_OK;
+}
+
+void rkt_region_recycle(struct rkt_region *region, size_t index)
+{
+    struct rkt_ring *ring = rkt_region_ring(region, index);
+    /* acquire: after CLOSED no more pushes come, and all are visible */
+    uint32_t state = atomic_load_explicit(&ring->state, memory_order_acquire);
+
+    if (state != RKT_RING_CLOSED)
+        return;
+    if (atomic_load_explicit(&ring->head, memory_order_relaxed) !=
+        atomic_load_explicit(&ring->tail, memory_order_relaxed))
+        return;
+    /* release: the next owner starts from this head and tail */
+    atomic_store_explicit(&ring->state, RKT_RING_FREE, memory_order_release);
+}

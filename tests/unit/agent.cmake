@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+foreach(module ring region control hello)
+  rkt_test(unit_${module} SOURCES test_${module}.c LINK rkt_agent Threads::Threads LABELS unit)
+endforeach()
