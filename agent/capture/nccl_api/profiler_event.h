@@ -17,21 +17,21 @@
 
 /* Bits of the activation mask, and the type of a descriptor. */
 enum rkt_nccl_event {
-    RKT_NCCL_GROUP = 1 << 0,
-    RKT_NCCL_COLL = 1 << 1,
-    RKT_NCCL_P2P = 1 << 2,
-    RKT_NCCL_PROXY_OP = 1 << 3,
-    RKT_NCCL_PROXY_STEP = 1 << 4,
-    RKT_NCCL_PROXY_CTRL = 1 << 5,
-    RKT_NCCL_KERNEL_CH = 1 << 6,
-    RKT_NCCL_NET_PLUGIN = 1 << 7,
-    RKT_NCCL_GROUP_API = 1 << 8, /* from here on: v5 */
-    RKT_NCCL_COLL_API = 1 << 9,
-    RKT_NCCL_P2P_API = 1 << 10,
-    RKT_NCCL_KERNEL_LAUNCH = 1 << 11,
-    RKT_NCCL_CE_COLL = 1 << 12, /* from here on: v6 */
-    RKT_NCCL_CE_SYNC = 1 << 13,
-    RKT_NCCL_CE_BATCH = 1 << 14,
+    RKT_NCCL_EVENT_GROUP = 1 << 0,
+    RKT_NCCL_EVENT_COLL = 1 << 1,
+    RKT_NCCL_EVENT_P2P = 1 << 2,
+    RKT_NCCL_EVENT_PROXY_OP = 1 << 3,
+    RKT_NCCL_EVENT_PROXY_STEP = 1 << 4,
+    RKT_NCCL_EVENT_PROXY_CTRL = 1 << 5,
+    RKT_NCCL_EVENT_KERNEL_CH = 1 << 6,
+    RKT_NCCL_EVENT_NET_PLUGIN = 1 << 7,
+    RKT_NCCL_EVENT_GROUP_API = 1 << 8, /* from here on: v5 */
+    RKT_NCCL_EVENT_COLL_API = 1 << 9,
+    RKT_NCCL_EVENT_P2P_API = 1 << 10,
+    RKT_NCCL_EVENT_KERNEL_LAUNCH = 1 << 11,
+    RKT_NCCL_EVENT_CE_COLL = 1 << 12, /* from here on: v6 */
+    RKT_NCCL_EVENT_CE_SYNC = 1 << 13,
+    RKT_NCCL_EVENT_CE_BATCH = 1 << 14,
 };
 
 /* States of recordEventState that are used here. */
