@@ -24,7 +24,6 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUstream_st *CUstream;
 typedef struct CUlaunchAttribute_st CUlaunchAttribute;
 typedef struct CUctxCreateParams_st CUctxCreateParams;
-typedef void (*CUhostFn)(void *userData);
 
 typedef enum cudaError_enum {
     CUDA_SUCCESS = 0,
@@ -96,6 +95,8 @@ typedef struct CUlaunchConfig_st {
     CUlaunchAttribute *attrs;
     unsigned int numAttrs;
 } CUlaunchConfig;
+
+#include "cuda_names.h"
 
 #include "cuda_calls.h"
 

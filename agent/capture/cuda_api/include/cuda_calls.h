@@ -7,28 +7,11 @@
  * a second time after the toolkit's own header: a difference does not compile.
  */
 
-/* The names under which the driver exports the newest form of a call. */
-#define cuCtxCreate cuCtxCreate_v4
-#define cuCtxDestroy cuCtxDestroy_v2
-#define cuDeviceGetUuid cuDeviceGetUuid_v2
-#define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
-#define cuDeviceTotalMem cuDeviceTotalMem_v2
-#define cuEventDestroy cuEventDestroy_v2
-#define cuEventElapsedTime cuEventElapsedTime_v2
-#define cuGetProcAddress cuGetProcAddress_v2
-#define cuMemAlloc cuMemAlloc_v2
-#define cuMemAllocHost cuMemAllocHost_v2
-#define cuMemFree cuMemFree_v2
-#define cuMemcpyDtoDAsync cuMemcpyDtoDAsync_v2
-#define cuMemcpyDtoH cuMemcpyDtoH_v2
-#define cuMemcpyDtoHAsync cuMemcpyDtoHAsync_v2
-#define cuMemcpyHtoD cuMemcpyHtoD_v2
-#define cuMemcpyHtoDAsync cuMemcpyHtoDAsync_v2
-#define cuStreamDestroy cuStreamDestroy_v2
-
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef void (*CUhostFn)(void *user_data);
 
 CUresult cuInit(unsigned int flags);
 CUresult cuDriverGetVersion(int *version);

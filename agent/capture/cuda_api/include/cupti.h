@@ -29,14 +29,6 @@ typedef struct {
     size_t oldSubscriberSize;
 } CUpti_SubscriberParams;
 
-typedef void (*CUpti_CallbackFunc)(void *userdata, CUpti_CallbackDomain domain,
-                                   CUpti_CallbackId cbid, const void *cbdata);
-typedef void (*CUpti_BuffersCallbackRequestFunc)(uint8_t **buffer, size_t *size,
-                                                 size_t *maxNumRecords);
-typedef void (*CUpti_BuffersCallbackCompleteFunc)(CUcontext context, uint32_t streamId,
-                                                  uint8_t *buffer, size_t size, size_t validSize);
-typedef uint64_t (*CUpti_TimestampCallbackFunc)(void);
-
 #include "cupti_calls.h"
 
 #endif

@@ -11,6 +11,14 @@
 extern "C" {
 #endif
 
+typedef void (*CUpti_CallbackFunc)(void *userdata, CUpti_CallbackDomain domain,
+                                   CUpti_CallbackId cbid, const void *cbdata);
+typedef void (*CUpti_BuffersCallbackRequestFunc)(uint8_t **buffer, size_t *size,
+                                                 size_t *maxNumRecords);
+typedef void (*CUpti_BuffersCallbackCompleteFunc)(CUcontext context, uint32_t streamId,
+                                                  uint8_t *buffer, size_t size, size_t validSize);
+typedef uint64_t (*CUpti_TimestampCallbackFunc)(void);
+
 CUptiResult cuptiGetVersion(uint32_t *version);
 CUptiResult cuptiGetTimestamp(uint64_t *timestamp);
 CUptiResult cuptiGetResultString(CUptiResult result, const char **text);
