@@ -21,7 +21,7 @@ struct rkt_interval {
     int64_t end_ns;
 };
 
-struct rkt_interval_set {
+struct rkt_interval_set { /* all zero: empty */
     struct rkt_interval *items;
     size_t count;
     size_t cap;
@@ -40,6 +40,10 @@ int64_t rkt_interval_set_length(const struct rkt_interval_set *set);
 int64_t rkt_interval_set_length_within(const struct rkt_interval_set *set, int64_t start_ns,
                                        int64_t end_ns);
 
+/* Index of the first member that ends after time_ns; count where there is none. */
+size_t rkt_interval_set_first_after(const struct rkt_interval_set *set, int64_t time_ns);
+
+/* `out` is neither a nor b. */
 enum rkt_status rkt_interval_set_intersect(const struct rkt_interval_set *a,
                                            const struct rkt_interval_set *b,
                                            struct rkt_interval_set *out);

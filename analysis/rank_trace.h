@@ -8,8 +8,12 @@
  * Place:   store -> [rank_trace] -> step, phase, partition, match, ... The only reader of
  *          store events in analysis.
  * Time:    rank time (common/clock_map.h): one clock per rank, exact within the rank. job
- *          time only through `clock`.
- * Order:   every array by start_ns, then by order in the file.
+ *          time only through `clock`. Records of the rank's own clock (all GPU work; all of
+ *          an import) keep their stamps. Of another clock both ends are mapped, so that
+ *          what enclosed or followed another record still does, also across clocks; a
+ *          duration then changes by the clocks' difference in rate (below 500 ppm).
+ * Order:   every array by start_ns, then by order in the file; but ops: those of a
+ *          kernel are neighbours, in order of works, then the others.
  * Memory:  its own; freed by rkt_rank_trace_destroy. Read only after load, except the fields
  *          marked "filled by".
  * Left out: records with start 0, end < start or absurd times (METRICS 1); counted.
@@ -123,6 +127,14 @@ struct rkt_comm {
     uint32_t members_id;
 };
 
+/* A name given to a thread, stream, device or the process. */
+struct rkt_named {
+    uint64_t object_id;
+    uint32_t name_id;
+    int32_t sort_index;
+    uint8_t type; /* enum rkt_named_object */
+};
+
 struct rkt_rank_trace {
     struct rkt_store_source source; /* who; how it ended */
     struct rkt_clock_map *clock;
@@ -140,6 +152,10 @@ struct rkt_rank_trace {
     size_t bucket_count;
     struct rkt_comm *comms;
     size_t comm_count;
+    struct rkt_named *named; /* in order of the file */
+    size_t named_count;
+    struct rkt_event_shape *shapes; /* by shape_id */
+    size_t shape_count;
 
     uint32_t main_thread_id; /* of the step marks, else with most launches; 0 unknown */
     bool has_gpu;            /* any GPU work: else a host-only rank (METRICS 1) */
@@ -148,6 +164,9 @@ struct rkt_rank_trace {
     int64_t clock_error_ns;  /* worst error of mapping between this rank's own clocks */
     uint64_t losses[16];     /* by enum rkt_loss_reason */
 };
+
+/* Name of a thread; "" unknown. */
+const char *rkt_rank_trace_thread_name(const struct rkt_rank_trace *trace, uint32_t thread_id);
 
 struct rkt_work_rules {
     const char *comm_kernel_regex; /* the user's --comm-kernel; NULL for none */

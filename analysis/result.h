@@ -20,6 +20,8 @@
 
 #define RKT_NA INT64_MIN
 
+struct rkt_activity; /* analysis/activity.h */
+
 enum rkt_idle_cause {
     RKT_IDLE_SYNC,
     RKT_IDLE_ALLOC,
@@ -81,7 +83,7 @@ struct rkt_window {
     double overlap;       /* |U(comm) ∩ U(compute)| / |U(comm)| */
     double gpu_util;      /* as nvidia-smi would say: |U(kernels)| / window; n/a in host view */
     double compute_share;
-    uint64_t kernel_counts[3]; /* by enum rkt_work_class */
+    uint64_t kernel_counts[3]; /* by enum rkt_work_class: works that start in the window */
 };
 
 /* AllReduce/backward overlap of one step. */
@@ -123,8 +125,11 @@ enum rkt_phase_source {
 struct rkt_rank_result {
     uint32_t rank;
     const struct rkt_rank_trace *trace;
-    struct rkt_window run;     /* [first start, last end of work); host view: of the marks */
-    struct rkt_window outside; /* before the first and after the last step; window 0 if none */
+    const struct rkt_activity *activity; /* NULL in host view */
+    struct rkt_window run; /* [first start, last end of work); host view: of the marks */
+    /* Before the first and after the last step: two stretches of the run as one window, whose
+     * start and end are the run's; window_ns 0 if there are none. */
+    struct rkt_window outside;
     struct rkt_step_result *steps;
     size_t step_count;
     enum rkt_step_source step_source;

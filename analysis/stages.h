@@ -16,6 +16,11 @@
 #include "analysis/interval.h"
 #include "common/arena.h"
 
+/* result.c: adds a note; its text and the notes are the arena's. */
+enum rkt_status rkt_add_note(struct rkt_result *result, struct rkt_arena *arena, int level,
+                             struct rkt_error *err, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+
 /* step.c: find steps, give every work its step, set each step's host and GPU window. Warm-up
  * is marked later, over all ranks. Also sets result->run and ->outside windows' bounds. */
 enum rkt_status rkt_find_steps(struct rkt_rank_trace *trace,
@@ -32,8 +37,8 @@ enum rkt_status rkt_match_collectives(struct rkt_result *result, struct rkt_aren
                                       struct rkt_error *err);
 void rkt_measure_collectives(struct rkt_result *result);
 
-/* partition.c (with idle.c): fills window->parts, unions, shares for a GPU rank's window whose
- * bounds are set. `rank` is the position in result->ranks. */
+/* partition.c: fills window->parts, unions, shares for a GPU rank's window whose bounds are set,
+ * from the rank's activity (activity.h, made before). `rank` is the position in result->ranks. */
 enum rkt_status rkt_partition_window(const struct rkt_result *result, size_t rank,
                                      struct rkt_window *window, struct rkt_error *err);
 

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/clock_map.h"
+
+#include <stdlib.h>
+
+#include "common/checked.h"
+
+/* The fastest that NTP slews a clock (adjtimex), hence the error that grows past the pairs. */
+#define SLEW_MAX_PPM 500
+/* Past the knots: by how much the rate may still change, and two free quartzes with one knot. */
+#define RATE_CHANGE_PPM 1
+#define RATE_UNKNOWN_PPM 100
+#define PPM 1000000
+
+/* y(x) = x + d, d linear between points; `error_ns` is that of the piece to the next point. */
+struct point {
+    int64_t x_ns;
+    int64_t d_ns;
+    int64_t half_ns; /* half the width of the pair's bracket */
+    int64_t error_ns;
+};
+
+struct line {
+    struct point *points; /* by x_ns, which are all different */
+    size_t count;
+};
+
+struct rkt_clock_map {
+    enum rkt_clock_id rank_clock;
+    enum rkt_align_state state;
+    struct line realtime_to_raw;
+    struct line monotonic_to_raw;
+    struct line raw_to_rank; /* empty unless the rank clock is one of the two */
+    struct rkt_align_knot *knots;
+    size_t knot_count;
+};
+
+static int64_t abs_ns(int64_t ns)
+{
+    return ns < 0 ? -ns : ns;
+}
+
+static int64_t max_ns(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t min_ns(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* a * b / c without overflow in between: a day's step times an hour does not fit in 64 bits. */
+static int64_t scale_ns(int64_t a, int64_t b, int64_t c)
+{
+    return (int64_t)((__int128)a * b / c);
+}
+
+static int64_t ppm_of(int64_t distance_ns, int64_t ppm)
+{
+    return scale_ns(distance_ns, ppm, PPM) + 1;
+}
+
+static uint64_t other_clock_ns(const struct rkt_event *pair, enum rkt_clock_id clock_id)
+{
+    return clock_id == RKT_CLOCK_REALTIME ? pair->clock_pair.realtime_ns
+                                          : pair->clock_pair.monotonic_ns;
+}
+
+static int compare_points(const void *a, const void *b)
+{
+    const struct point *p = a;
+    const struct point *q = b;
+
+    return (p->x_ns > q->x_ns) - (p->x_ns < q->x_ns);
+}
+
+/* How far piece k bends from its neighbour's slope: 0 where the clock ran evenly. */
+static int64_t bend_ns(const struct line *line, size_t k, size_t neighbour)
+{
+    const struct point *p = line->points;
+    int64_t length_ns = p[k + 1].x_ns - p[k].x_ns;
+    int64_t neighbour_ns = p[neighbour + 1].x_ns - p[neighbour].x_ns;
+    int64_t expected_ns =
+        scale_ns(p[neighbour + 1].d_ns - p[neighbour].d_ns, length_ns, neighbour_ns);
+
+    return abs_ns(p[k + 1].d_ns - p[k].d_ns - expected_ns);
+}
+
+/* More than any slew: the clock was set somewhere inside piece k. */
+static bool is_stepped(const struct line *line, size_t k)
+{
+    const struct point *p = line->points;
+
+    return abs_ns(p[k + 1].d_ns - p[k].d_ns) > ppm_of(p[k + 1].x_ns - p[k].x_ns, SLEW_MAX_PPM);
+}
+
+/*
+ * A change of rate somewhere inside a piece moves the truth off the straight line by no more than
+ * the piece bends from the neighbour that is free of it: hence the smaller of the two. In
+ * a stepped piece, and in a line of one piece, which has no witness, all of its own change counts.
+ * What this cannot see: steps below 500 ppm of the piece in two neighbours at once.
+ */
+static void set_errors(struct line *line)
+{
+    for (size_t k = 0; k + 1 < line->count; k++) {
+        struct point *p = line->points;
+        int64_t bent_ns = abs_ns(p[k + 1].d_ns - p[k].d_ns);
+
+        if (!is_stepped(line, k)) {
+            if (k > 0)
+                bent_ns = min_ns(bent_ns, bend_ns(line, k, k - 1));
+            if (k + 2 < line->count)
+                bent_ns = min_ns(bent_ns, bend_ns(line, k, k + 1));
+        }
+        p[k].error_ns = max_ns(p[k].half_ns, p[k + 1].half_ns) + bent_ns;
+    }
+}
+
+/* RAW to `clock_id`, or back; sorted by x, as a clock that was set back has two times for one. */
+static enum rkt_status line_init(struct line *line, enum rkt_clock_id clock_id, bool from_raw,
+                                 const struct rkt_event *pairs, size_t pair_count)
+{
+    size_t kept = 0;
+
+    *line = (struct line){calloc(pair_count ? pair_count : 1, sizeof(*line->points)), 0};
+    if (!line->points)
+        return RKT_ERR_NOMEM;
+    for (size_t i = 0; i < pair_count; i++) {
+        uint64_t other = other_clock_ns(&pairs[i], clock_id);
+        uint64_t width = pairs[i].end_ns - pairs[i].start_ns;
+        int64_t raw_ns;
+        int64_t other_ns;
+
+        if (pairs[i].end_ns > INT64_MAX || pairs[i].end_ns < pairs[i].start_ns || other == 0 ||
+            other > INT64_MAX)
+            continue;
+        raw_ns = (int64_t)(pairs[i].start_ns + width / 2);
+        other_ns = (int64_t)other;
+        line->points[line->count++] = (struct point){
+            .x_ns = from_raw ? raw_ns : other_ns,
+            .d_ns = from_raw ? other_ns - raw_ns : raw_ns - other_ns,
+            .half_ns = (int64_t)(width - width / 2),
+        };
+    }
+    qsort(line->points, line->count, sizeof(*line->points), compare_points);
+    for (size_t i = 0; i < line->count; i++) {
+        if (kept == 0 || line->points[i].x_ns != line->points[kept - 1].x_ns)
+            line->points[kept++] = line->points[i];
+    }
+    line->count = kept;
+    set_errors(line);
+    return RKT_OK;
+}
+
+/* Index of the last point at or before x; 0 when x is before all. */
+static size_t line_find(const struct line *line, int64_t x_ns)
+{
+    size_t low = 0;
+    size_t high = line->count;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (line->points[middle].x_ns <= x_ns)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Beyond the ends the end piece goes on, unless it holds a step. */
+static void line_extend(const struct line *line, size_t end, int64_t x_ns, int64_t *d_ns_out,
+                        int64_t *error_ns_out)
+{
+    const struct point *p = line->points;
+    size_t piece = end > 0 ? end - 1 : 0;
+    int64_t distance_ns = x_ns - p[end].x_ns;
+
+    *d_ns_out = p[end].d_ns;
+    if (line->count > 1 && !is_stepped(line, piece))
+        *d_ns_out += scale_ns(p[piece + 1].d_ns - p[piece].d_ns, distance_ns,
+                              p[piece + 1].x_ns - p[piece].x_ns);
+    *error_ns_out = p[end].half_ns + ppm_of(abs_ns(distance_ns), SLEW_MAX_PPM);
+}
+
+static bool line_map(const struct line *line, int64_t x_ns, int64_t *y_ns_out,
+                     int64_t *error_ns_out)
+{
+    const struct point *p = line->points;
+    int64_t d_ns;
+    size_t k;
+
+    if (line->count == 0)
+        return false;
+    k = line_find(line, x_ns);
+    if (x_ns == p[k].x_ns) {
+        d_ns = p[k].d_ns;
+        *error_ns_out = p[k].half_ns;
+    } else if (x_ns < p[0].x_ns || k + 1 == line->count) {
+        line_extend(line, k, x_ns, &d_ns, error_ns_out);
+    } else {
+        d_ns = p[k].d_ns +
+               scale_ns(p[k + 1].d_ns - p[k].d_ns, x_ns - p[k].x_ns, p[k + 1].x_ns - p[k].x_ns);
+        *error_ns_out = p[k].error_ns;
+    }
+    return rkt_add_i64(x_ns, d_ns, y_ns_out);
+}
+
+static bool to_raw(const struct rkt_clock_map *map, enum rkt_clock_id clock_id, int64_t ns,
+                   int64_t *raw_ns_out, int64_t *error_ns_out)
+{
+    if (clock_id == RKT_CLOCK_REALTIME)
+        return line_map(&map->realtime_to_raw, ns, raw_ns_out, error_ns_out);
+    if (clock_id == RKT_CLOCK_MONOTONIC)
+        return line_map(&map->monotonic_to_raw, ns, raw_ns_out, error_ns_out);
+    *raw_ns_out = ns;
+    *error_ns_out = 0;
+    return clock_id == RKT_CLOCK_MONOTONIC_RAW;
+}
+
+static enum rkt_status copy_knots(struct rkt_clock_map *map, const struct rkt_align_info *align)
+{
+    if (!align || align->knot_count == 0)
+        return RKT_OK;
+    map->knots = calloc(align->knot_count, sizeof(*map->knots));
+    if (!map->knots)
+        return RKT_ERR_NOMEM;
+    for (size_t i = 0; i < align->knot_count; i++) {
+        const struct rkt_align_knot *knot = &align->knots[i];
+        bool is_later =
+            map->knot_count == 0 || knot->local_ns > map->knots[map->knot_count - 1].local_ns;
+
+        if (knot->local_ns <= INT64_MAX && is_later)
+            map->knots[map->knot_count++] = *knot;
+    }
+    return RKT_OK;
+}
+
+/* Knots are in MONOTONIC_RAW: a rank clock that cannot reach it stays unaligned. */
+static enum rkt_align_state state_of(const struct rkt_clock_map *map,
+                                     const struct rkt_align_info *align)
+{
+    bool needs_pairs =
+        map->rank_clock == RKT_CLOCK_REALTIME || map->rank_clock == RKT_CLOCK_MONOTONIC;
+
+    if (!align || align->state > RKT_ALIGN_WALL_CLOCK)
+        return RKT_ALIGN_UNALIGNED;
+    if (needs_pairs && map->raw_to_rank.count == 0)
+        return RKT_ALIGN_UNALIGNED;
+    if (align->state == RKT_ALIGN_MEASURED && map->knot_count == 0)
+        return RKT_ALIGN_UNALIGNED;
+    return (enum rkt_align_state)align->state;
+}
+
+enum rkt_status rkt_clock_map_create(enum rkt_clock_id rank_clock, const struct rkt_event *pairs,
+                                     size_t pair_count, const struct rkt_align_info *align,
+                                     struct rkt_clock_map **map_out, struct rkt_error *err)
+{
+    struct rkt_clock_map *map = calloc(1, sizeof(*map));
+
+    if (!map)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a clock map");
+    map->rank_clock = rank_clock;
+    if (line_init(&map->realtime_to_raw, RKT_CLOCK_REALTIME, false, pairs, pair_count) != RKT_OK ||
+        line_init(&map->monotonic_to_raw, RKT_CLOCK_MONOTONIC, false, pairs, pair_count) !=
+            RKT_OK ||
+        copy_knots(map, align) != RKT_OK)
+        goto out_of_memory;
+    if ((rank_clock == RKT_CLOCK_REALTIME || rank_clock == RKT_CLOCK_MONOTONIC) &&
+        line_init(&map->raw_to_rank, rank_clock, true, pairs, pair_count) != RKT_OK)
+        goto out_of_memory;
+    map->state = state_of(map, align);
+    *map_out = map;
+    return RKT_OK;
+
+out_of_memory:
+    rkt_clock_map_destroy(map);
+    return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a clock map of %zu pairs", pair_count);
+}
+
+void rkt_clock_map_destroy(struct rkt_clock_map *map)
+{
+    if (!map)
+        return;
+    free(map->realtime_to_raw.points);
+    free(map->monotonic_to_raw.points);
+    free(map->raw_to_rank.points);
+    free(map->knots);
+    free(map);
+}
+
+enum rkt_clock_id rkt_clock_map_rank_clock(const struct rkt_clock_map *map)
+{
+    return map->rank_clock;
+}
+
+enum rkt_align_state rkt_clock_map_state(const struct rkt_clock_map *map)
+{
+    return map->state;
+}
+
+bool rkt_clock_map_to_rank(const struct rkt_clock_map *map, enum rkt_clock_id clock_id,
+                           struct rkt_local_time local, int64_t *rank_ns_out, int64_t *error_ns_out)
+{
+    int64_t ns = (int64_t)local.ns;
+    int64_t error_ns = 0;
+    int64_t more_ns = 0;
+
+    if (local.ns > INT64_MAX)
+        return false;
+    if (clock_id != map->rank_clock) {
+        int64_t raw_ns;
+
+        if (!to_raw(map, clock_id, ns, &raw_ns, &error_ns))
+            return false;
+        ns = raw_ns;
+        if (map->rank_clock != RKT_CLOCK_MONOTONIC_RAW &&
+            !line_map(&map->raw_to_rank, raw_ns, &ns, &more_ns))
+            return false;
+    }
+    *rank_ns_out = ns;
+    if (error_ns_out)
+        *error_ns_out = error_ns + more_ns;
+    return true;
+}
+
+/* The offset of the knots at a local time; bounds between two knots: the larger. */
+static int64_t knot_offset(const struct rkt_clock_map *map, int64_t local_ns, int64_t *bound_ns_out)
+{
+    const struct rkt_align_knot *knots = map->knots;
+    size_t high = map->knot_count;
+    size_t k = 0;
+    int64_t distance_ns;
+    int64_t length_ns;
+    size_t piece;
+
+    while (high - k > 1) {
+        size_t middle = k + (high - k) / 2;
+
+        if ((int64_t)knots[middle].local_ns <= local_ns)
+            k = middle;
+        else
+            high = middle;
+    }
+    distance_ns = local_ns - (int64_t)knots[k].local_ns;
+    *bound_ns_out = knots[k].bound_ns;
+    if (map->knot_count == 1) {
+        if (distance_ns != 0)
+            *bound_ns_out += ppm_of(abs_ns(distance_ns), RATE_UNKNOWN_PPM);
+        return knots[0].offset_ns;
+    }
+    piece = k + 1 < map->knot_count ? k : k - 1;
+    length_ns = (int64_t)(knots[piece + 1].local_ns - knots[piece].local_ns);
+    if (distance_ns > 0 && k == piece)
+        *bound_ns_out = max_ns(knots[k].bound_ns, knots[k + 1].bound_ns);
+    else if (distance_ns != 0)
+        *bound_ns_out += ppm_of(abs_ns(distance_ns), RATE_CHANGE_PPM);
+    return knots[k].offset_ns +
+           scale_ns(knots[piece + 1].offset_ns - knots[piece].offset_ns, distance_ns, length_ns);
+}
+
+struct rkt_job_time rkt_clock_map_to_job(const struct rkt_clock_map *map, int64_t rank_ns,
+                                         int64_t *bound_ns_out)
+{
+    int64_t local_ns = rank_ns;
+    int64_t error_ns = 0;
+    int64_t bound_ns = 0;
+    int64_t offset_ns = 0;
+
+    if (map->raw_to_rank.count > 0)
+        (void)to_raw(map, map->rank_clock, rank_ns, &local_ns, &error_ns);
+    if (map->knot_count > 0)
+        offset_ns = knot_offset(map, local_ns, &bound_ns);
+    if (bound_ns_out) {
+        bool is_known = map->state == RKT_ALIGN_REFERENCE || map->state == RKT_ALIGN_MEASURED;
+
+        *bound_ns_out = is_known ? bound_ns + error_ns : -1;
+    }
+    return (struct rkt_job_time){local_ns + offset_ns};
+}

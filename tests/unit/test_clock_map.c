@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/rkt_test.h"
+
+#include <stdlib.h>
+
+#include "common/clock_map.h"
+
+#define SECOND 1000000000ll
+
+/* RAW runs evenly; the other clocks are what a case makes of them. */
+static struct rkt_event pair(uint64_t raw_ns, uint64_t width_ns, uint64_t realtime_ns)
+{
+    return (struct rkt_event){
+        .kind = RKT_EVENT_CLOCK_PAIR,
+        .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+        .start_ns = raw_ns - width_ns / 2,
+        .end_ns = raw_ns + width_ns / 2,
+        .clock_pair = {.realtime_ns = realtime_ns, .monotonic_ns = realtime_ns + 77},
+    };
+}
+
+static struct rkt_clock_map *map_of(enum rkt_clock_id rank_clock, const struct rkt_event *pairs,
+                                    size_t count, const struct rkt_align_info *align)
+{
+    struct rkt_clock_map *map;
+    struct rkt_error err;
+
+    assert_rkt_ok(rkt_clock_map_create(rank_clock, pairs, count, align, &map, &err), err);
+    return map;
+}
+
+static int64_t to_rank(const struct rkt_clock_map *map, enum rkt_clock_id clock_id, int64_t ns,
+                       int64_t *error_ns_out)
+{
+    int64_t rank_ns;
+
+    assert_true(rkt_clock_map_to_rank(map, clock_id, (struct rkt_local_time){(uint64_t)ns},
+                                      &rank_ns, error_ns_out));
+    return rank_ns;
+}
+
+static void stamps_of_the_rank_clock_stay_as_they_are(void **state)
+{
+    struct rkt_clock_map *map = map_of(RKT_CLOCK_TRACE, NULL, 0, NULL);
+    int64_t error_ns = -1;
+
+    (void)state;
+    assert_int_equal(to_rank(map, RKT_CLOCK_TRACE, 12345, &error_ns), 12345);
+    assert_int_equal(error_ns, 0);
+    rkt_clock_map_destroy(map);
+}
+
+static void without_pairs_another_clock_is_refused(void **state)
+{
+    static const enum rkt_clock_id foreign[] = {RKT_CLOCK_MONOTONIC_RAW, RKT_CLOCK_MONOTONIC,
+                                                RKT_CLOCK_TSC, RKT_CLOCK_GLOBALTIMER,
+                                                RKT_CLOCK_UNKNOWN};
+    struct rkt_clock_map *map = map_of(RKT_CLOCK_REALTIME, NULL, 0, NULL);
+    int64_t rank_ns = 7;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+        assert_false(
+            rkt_clock_map_to_rank(map, foreign[i], (struct rkt_local_time){5}, &rank_ns, NULL));
+    assert_int_equal(rank_ns, 7);
+    rkt_clock_map_destroy(map);
+}
+
+static void between_two_pairs_the_offset_is_linear(void **state)
+{
+    /* REALTIME is 1000 s ahead and runs 10 ppm fast. */
+    const struct rkt_event pairs[] = {
+        pair(1 * SECOND, 80, 1001 * SECOND),
+        pair(2 * SECOND, 80, 1002 * SECOND + 10000),
+        pair(3 * SECOND, 80, 1003 * SECOND + 20000),
+    };
+    struct rkt_clock_map *map = map_of(RKT_CLOCK_REALTIME, pairs, 3, NULL);
+    int64_t error_ns;
+
+    (void)state;
+    assert_int_equal(to_rank(map, RKT_CLOCK_MONOTONIC_RAW, 3 * SECOND / 2, &error_ns),
+                     1001 * SECOND + SECOND / 2 + 5000);
+    assert_int_equal(error_ns, 40); /* half the bracket: the clock ran evenly */
+    assert_int_equal(to_rank(map, RKT_CLOCK_MONOTONIC_RAW, 2 * SECOND, &error_ns),
+                     1002 * SECOND + 10000);
+    assert_int_equal(to_rank(map, RKT_CLOCK_MONOTONIC, 1002 * SECOND + 10077, NULL),
+                     1002 * SECOND + 10000);
+    rkt_clock_map_destroy(map);
+}
+
+static void a_stepped_clock_is_mapped_with_the_step_as_its_error(void **state)
+{
+    const struct rkt_event pairs[] = {
+        pair(1 * SECOND, 80, 11 * SECOND),
+        pair(2 * SECOND, 80, 12 * SECOND),
+        pair(3 * SECOND, 80, 13 * SECOND + 5000000), /* NTP stepped 5 ms */
+        pair(4 * SECOND, 80, 14 * SECOND + 5000000),
+    };
+    struct rkt_clock_map *map = map_of(RKT_CLOCK_REALTIME, pairs, 4, NULL);
+    int64_t error_ns;
+
+    (void)state;
+    to_rank(map, RKT_CLOCK_MONOTONIC_RAW, 3 * SECOND / 2, &error_ns);
+    assert_int_equal(error_ns, 40);
+    to_rank(map, RKT_CLOCK_MONOTONIC_RAW, 5 * SECOND / 2, &error_ns);
+    assert_int_equal(error_ns, 5000040);
+    to_rank(map, RKT_CLOCK_MONOTONIC_RAW, 7 * SECOND / 2, &error_ns);
+    assert_int_equal(error_ns, 40);
+    rkt_clock_map_destroy(map);
+}
+
+static void a_clock_that_was_set_back_maps_within_its_error(void **state)
+{
+    const struct rkt_event pairs[] = {
+        pair(1 * SECOND, 0, 11 * SECOND),
+        pair(2 * SECOND, 0, 12 * SECOND),
+        pair(3 * SECOND, 0, 12 * SECOND), /* a second back, between the two */
+        pair(4 * SECOND, 0, 13 * SECOND),
+    };
+    struct rkt_clock_map *map = map_of(RKT_CLOCK_MONOTONIC_RAW, pairs, 4, NULL);
+    int64_t error_ns;
+    int64_t raw_ns = to_rank(map, RKT_CLOCK_REALTIME, 23 * SECOND / 2, &error_ns);
+
+    (void)state;
+    /* 11.5 was read at 1.5 and, after the step, at 2.5: either lies within the error. */
+    assert_true(raw_ns - error_ns <= 3 * SECOND / 2);
+    assert_true(raw_ns + error_ns >= 3 * SECOND / 2);
+    rkt_clock_map_destroy(map);
+}
+
+static void past_the_last_pair_the_error_grows(void **state)
+{
+    const struct rkt_event pairs[] = {pair(1 * SECOND, 80, 11 * SECOND),
+                                      pair(2 * SECOND, 80, 12 * SECOND + 10000)};
+    struct rkt_clock_map *map = map_of(RKT_CLOCK_REALTIME, pairs, 2, NULL);
+    int64_t near_ns;
+    int64_t far_ns;
+
+    (void)state;
+    assert_int_equal(to_rank(map, RKT_CLOCK_MONOTONIC_RAW, 3 * SECOND, &near_ns),
+                     13 * SECOND + 20000);
+    assert_int_equal(near_ns, 40 + SECOND / 2000 + 1); /* 500 ppm */
+    to_rank(map, RKT_CLOCK_MONOTONIC_RAW, 1, &far_ns);
+    assert_true(far_ns > 40);
+    rkt_clock_map_destroy(map);
+}
+
+/* A slewed and stepped clock of a seeded walk: the bound holds at every instant. */
+static void the_error_bound_holds_on_random_walks(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 1; seed <= 200; seed++) {
+        struct rkt_event pairs[64];
+        int64_t truth[64];
+        uint64_t random = seed * 2654435761u + 1;
+        int64_t offset_ns = 500 * SECOND;
+        struct rkt_clock_map *map;
+
+        for (size_t k = 0; k < 64; k++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            truth[k] = offset_ns;
+            pairs[k] = pair((k + 1) * 100000000u, 60, (k + 1) * 100000000u + (uint64_t)offset_ns);
+            /* constant 20 ppm, and now and then a step somewhere in the gap */
+            offset_ns +=
+                2000 + ((random >> 33) % 16 == 0 ? 100000 + (int64_t)(random >> 40) % 4000000 : 0);
+        }
+        map = map_of(RKT_CLOCK_REALTIME, pairs, 64, NULL);
+        for (size_t k = 0; k + 1 < 64; k++) {
+            /* the step may come right after pair k or right before pair k + 1 */
+            int64_t raw_ns = (int64_t)(k + 1) * 100000000 + 50000000;
+            int64_t step_ns = truth[k + 1] - truth[k] - 2000; /* 0 for most */
+            int64_t error_ns;
+            int64_t got_ns = to_rank(map, RKT_CLOCK_MONOTONIC_RAW, raw_ns, &error_ns);
+
+            assert_true(llabs(got_ns - (raw_ns + truth[k] + 1000)) <= error_ns);
+            assert_true(llabs(got_ns - (raw_ns + truth[k] + 1000 + step_ns)) <= error_ns);
+        }
+        rkt_clock_map_destroy(map);
+    }
+}
+
+static void mapping_keeps_the_order_of_stamps(void **state)
+{
+    const struct rkt_event pairs[] = {pair(1 * SECOND, 80, 11 * SECOND),
+                                      pair(2 * SECOND, 80, 12 * SECOND - 400000),
+                                      pair(3 * SECOND, 80, 13 * SECOND + 7)};
+    struct rkt_clock_map *map = map_of(RKT_CLOCK_REALTIME, pairs, 3, NULL);
+    int64_t before_ns = INT64_MIN;
+
+    (void)state;
+    for (int64_t raw_ns = SECOND; raw_ns <= 3 * SECOND; raw_ns += 333331) {
+        int64_t rank_ns = to_rank(map, RKT_CLOCK_MONOTONIC_RAW, raw_ns, NULL);
+
+        assert_true(rank_ns > before_ns);
+        before_ns = rank_ns;
+    }
+    rkt_clock_map_destroy(map);
+}
+
+static void job_time_adds_the_offset_between_knots(void **state)
+{
+    const struct rkt_align_knot knots[] = {{1000, 500, 20}, {2000, 700, 60}};
+    const struct rkt_align_info align = {0, RKT_ALIGN_MEASURED, knots, 2};
+    struct rkt_clock_map *map = map_of(RKT_CLOCK_MONOTONIC_RAW, NULL, 0, &align);
+    int64_t bound_ns;
+
+    (void)state;
+    assert_int_equal(rkt_clock_map_state(map), RKT_ALIGN_MEASURED);
+    assert_int_equal(rkt_clock_map_to_job(map, 1000, &bound_ns).ns, 1500);
+    assert_int_equal(bound_ns, 20);
+    assert_int_equal(rkt_clock_map_to_job(map, 1500, &bound_ns).ns, 2100);
+    assert_int_equal(bound_ns, 60);
+    assert_int_equal(rkt_clock_map_to_job(map, 2000, &bound_ns).ns, 2700);
+    assert_int_equal(bound_ns, 60);
+    assert_int_equal(rkt_clock_map_to_job(map, 2500, &bound_ns).ns, 3300);
+    assert_int_equal(rkt_clock_map_to_job(map, 500, &bound_ns).ns, 900);
+    assert_int_equal(bound_ns, 21);
+    rkt_clock_map_destroy(map);
+}
+
+static void job_time_of_a_realtime_rank_goes_through_the_pairs(void **state)
+{
+    const struct rkt_event pairs[] = {pair(1 * SECOND, 80, 11 * SECOND),
+                                      pair(2 * SECOND, 80, 12 * SECOND),
+                                      pair(3 * SECOND, 80, 13 * SECOND)};
+    const struct rkt_align_knot knots[] = {{0, 123, 900}};
+    const struct rkt_align_info measured = {0, RKT_ALIGN_MEASURED, knots, 1};
+    const struct rkt_align_info reference = {0, RKT_ALIGN_REFERENCE, NULL, 0};
+    struct rkt_clock_map *map = map_of(RKT_CLOCK_REALTIME, pairs, 3, &measured);
+    int64_t bound_ns;
+
+    (void)state;
+    assert_int_equal(rkt_clock_map_to_job(map, 12 * SECOND, &bound_ns).ns, 2 * SECOND + 123);
+    assert_true(bound_ns > 940);
+    rkt_clock_map_destroy(map);
+
+    map = map_of(RKT_CLOCK_REALTIME, pairs, 3, &reference);
+    assert_int_equal(rkt_clock_map_to_job(map, 12 * SECOND + 5, &bound_ns).ns, 2 * SECOND + 5);
+    assert_int_equal(bound_ns, 40);
+    rkt_clock_map_destroy(map);
+
+    map = map_of(RKT_CLOCK_REALTIME, NULL, 0, &reference);
+    assert_int_equal(rkt_clock_map_state(map), RKT_ALIGN_UNALIGNED);
+    assert_int_equal(rkt_clock_map_to_job(map, 12, &bound_ns).ns, 12);
+    assert_int_equal(bound_ns, -1);
+    rkt_clock_map_destroy(map);
+}
+
+static void wall_clock_has_no_bound(void **state)
+{
+    const struct rkt_align_info align = {0, RKT_ALIGN_WALL_CLOCK, NULL, 0};
+    struct rkt_clock_map *map = map_of(RKT_CLOCK_TRACE, NULL, 0, &align);
+    int64_t bound_ns;
+
+    (void)state;
+    assert_int_equal(rkt_clock_map_to_job(map, 4711, &bound_ns).ns, 4711);
+    assert_int_equal(bound_ns, -1);
+    rkt_clock_map_destroy(map);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stamps_of_the_rank_clock_stay_as_they_are),
+        cmocka_unit_test(without_pairs_another_clock_is_refused),
+        cmocka_unit_test(between_two_pairs_the_offset_is_linear),
+        cmocka_unit_test(a_stepped_clock_is_mapped_with_the_step_as_its_error),
+        cmocka_unit_test(a_clock_that_was_set_back_maps_within_its_error),
+        cmocka_unit_test(past_the_last_pair_the_error_grows),
+        cmocka_unit_test(the_error_bound_holds_on_random_walks),
+        cmocka_unit_test(mapping_keeps_the_order_of_stamps),
+        cmocka_unit_test(job_time_adds_the_offset_between_knots),
+        cmocka_unit_test(job_time_of_a_realtime_rank_goes_through_the_pairs),
+        cmocka_unit_test(wall_clock_has_no_bound),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
