@@ -19,3 +19,6 @@ endif()
 # One layout in the build tree and after install, so that programs find each other the same way.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+
+# Where the programs behind the front end are installed; they find each other by this (install.h).
+set(RKT_LIBEXEC_DIR ${CMAKE_INSTALL_LIBEXECDIR}/ranktrace)

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+rkt_test(unit_rank_env SOURCES test_rank_env.c LINK rkt_launch LABELS unit)
+rkt_test(unit_job_env SOURCES test_job_env.c LINK rkt_launch LABELS unit)
+rkt_test(unit_install SOURCES test_install.c LINK rkt_launch LABELS unit)

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/rkt_test.h"
+
+#include "launch/job_env.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define VARIABLES_MAX 16
+#define ARENA_BYTES (64u << 10)
+
+static const struct rkt_rank_env RANK_5_OF_8 = {"Open MPI", 5, 8, 1, 4, true};
+static const struct rkt_rank_env ALONE = {NULL, -1, -1, -1, -1, false};
+
+#define MASTER .master_host = "node7", .master_port = "23456"
+#define TRACING .socket_path = "/run/s", .capture_library = "/lib/c.so", .torch_hook_dir = "/hook"
+
+static const struct {
+    const char *what;
+    const char *env[VARIABLES_MAX];
+    struct rkt_job_env_plan plan;
+    const char *want[VARIABLES_MAX]; /* in this order */
+} CASES[] = {
+    {"mpirun: the rank family, tracing, and no way to our MPI",
+     {"HOME=/root", "PMIX_RANK=5", "PMI_FD=3", "OMPI_MCA_orte_hnp_uri=x",
+      "OMPI_MCA_ess_base_vpid=5", "OMPI_COMM_WORLD_RANK=5", "OMPI_MCA_btl=tcp"},
+     {.ranks = &RANK_5_OF_8, .has_mpi_sidecar = true, .sets_ranks = true, MASTER, TRACING},
+     {"HOME=/root", "OMPI_COMM_WORLD_RANK=5", "OMPI_MCA_btl=tcp", "RANK=5", "WORLD_SIZE=8",
+      "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=4", "MASTER_ADDR=node7", "MASTER_PORT=23456",
+      "CUDA_INJECTION64_PATH=/lib/c.so", "NCCL_PROFILER_PLUGIN=/lib/c.so",
+      "RANKTRACE_SOCKET=/run/s", "PYTHONPATH=/hook"}},
+    {"what the user set stays",
+     {"RANK=1", "MASTER_ADDR=mine", "CUDA_INJECTION64_PATH=/nsys.so", "NCCL_PROFILER_PLUGIN=none"},
+     {.ranks = &RANK_5_OF_8, .has_mpi_sidecar = true, .sets_ranks = true, MASTER, TRACING},
+     {"RANK=1", "MASTER_ADDR=mine", "CUDA_INJECTION64_PATH=/nsys.so", "NCCL_PROFILER_PLUGIN=none",
+      "WORLD_SIZE=8", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=4", "MASTER_PORT=23456",
+      "RANKTRACE_SOCKET=/run/s", "PYTHONPATH=/hook"}},
+    {"untraced: ranks, but nothing that captures; another run's socket goes",
+     {"RANKTRACE_SOCKET=/old", "PYTHONPATH=/mine", "PMIX_RANK=5"},
+     {.ranks = &RANK_5_OF_8, .has_mpi_sidecar = true, .sets_ranks = true},
+     {"PYTHONPATH=/mine", "RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=4"}},
+    {"per node: torchrun sets the ranks",
+     {"OMPI_COMM_WORLD_RANK=5", "PMIX_RANK=5"},
+     {.ranks = &RANK_5_OF_8, .has_mpi_sidecar = true, MASTER, TRACING},
+     {"OMPI_COMM_WORLD_RANK=5", "CUDA_INJECTION64_PATH=/lib/c.so", "NCCL_PROFILER_PLUGIN=/lib/c.so",
+      "RANKTRACE_SOCKET=/run/s", "PYTHONPATH=/hook"}},
+    {"no launcher: nothing about ranks, PMI stays the job's own",
+     {"PMIX_RANK=0", "PYTHONPATH=/a:/b"},
+     {.ranks = &ALONE, .sets_ranks = true, MASTER, TRACING},
+     {"PMIX_RANK=0", "CUDA_INJECTION64_PATH=/lib/c.so", "NCCL_PROFILER_PLUGIN=/lib/c.so",
+      "RANKTRACE_SOCKET=/run/s", "PYTHONPATH=/hook:/a:/b"}},
+    {"an empty PYTHONPATH would put the current folder in the path: it does not",
+     {"PYTHONPATH="},
+     {.ranks = &ALONE, .torch_hook_dir = "/hook"},
+     {"PYTHONPATH=/hook"}},
+    {"the NVTX role is a library of its own choice",
+     {"HOME=/root"},
+     {.ranks = &ALONE, .nvtx_library = "/lib/n.so"},
+     {"HOME=/root", "NVTX_INJECTION64_PATH=/lib/n.so"}},
+};
+
+static void the_jobs_environment_follows_the_plan(void **state)
+{
+    struct rkt_arena arena;
+
+    (void)state;
+    rkt_arena_init(&arena, ARENA_BYTES);
+    for (size_t i = 0; i < COUNT(CASES); i++) {
+        struct rkt_error err;
+        char **got;
+        size_t at = 0;
+
+        assert_rkt_ok(
+            rkt_job_env_build((char *const *)CASES[i].env, &CASES[i].plan, &arena, &got, &err),
+            err);
+        for (; CASES[i].want[at]; at++) {
+            if (!got[at] || strcmp(got[at], CASES[i].want[at]) != 0)
+                fail_msg("%s: [%zu] is %s, not %s", CASES[i].what, at, got[at] ? got[at] : "(end)",
+                         CASES[i].want[at]);
+        }
+        if (got[at])
+            fail_msg("%s: also has %s", CASES[i].what, got[at]);
+        rkt_arena_reset(&arena);
+    }
+    rkt_arena_release(&arena);
+}
+
+static void an_environment_past_the_limit_is_an_error(void **state)
+{
+    static const char *const env[] = {"A=1", "B=2", NULL};
+    struct rkt_job_env_plan plan = {.ranks = &RANK_5_OF_8, .sets_ranks = true};
+    struct rkt_arena arena;
+    struct rkt_error err;
+    char **got = NULL;
+
+    (void)state;
+    rkt_arena_init(&arena, 16);
+    assert_rkt_status(rkt_job_env_build((char *const *)env, &plan, &arena, &got, &err),
+                      RKT_ERR_NOMEM);
+    assert_null(got);
+    rkt_arena_release(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_jobs_environment_follows_the_plan),
+        cmocka_unit_test(an_environment_past_the_limit_is_an_error),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
