@@ -3,11 +3,18 @@
 #define RKT_COMMON_BYTES_H
 
 /*
- * bytes - little-endian integers at any address. The one way that numbers of our
- * formats are read and written; the caller has checked the bounds.
+ * bytes - a run of bytes, and little-endian integers at any address. The one way that
+ * numbers of our formats are read and written; the caller has checked the bounds.
  */
 
+#include <stddef.h>
 #include <stdint.h>
+
+/* On loan, for as long as the function that gives or takes it says. */
+struct rkt_bytes {
+    const uint8_t *at;
+    size_t len_bytes;
+};
 
 static inline void rkt_put_u16(uint8_t *at, uint16_t v)
 {

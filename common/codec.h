@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/bytes.h"
 #include "common/event.h"
 #include "common/status.h"
 #include "common/strtab.h"
@@ -29,8 +30,7 @@ void rkt_encoder_destroy(struct rkt_encoder *encoder);
 
 /* `count` (1 to RKT_BATCH_EVENTS_MAX) events of one kind and one clock. */
 enum rkt_status rkt_encode_events(struct rkt_encoder *encoder, const struct rkt_event *events,
-                                  size_t count, const uint8_t **raw_out, size_t *raw_bytes_out,
-                                  struct rkt_error *err);
+                                  size_t count, struct rkt_bytes *raw_out, struct rkt_error *err);
 
 /*
  * Names first_id, first_id + 1, ... of tab; stops at about 1 MiB of text: *next_id_out is
@@ -38,22 +38,29 @@ enum rkt_status rkt_encode_events(struct rkt_encoder *encoder, const struct rkt_
  */
 enum rkt_status rkt_encode_strings(struct rkt_encoder *encoder, const struct rkt_strtab *tab,
                                    uint32_t first_id, uint32_t *next_id_out,
-                                   const uint8_t **raw_out, size_t *raw_bytes_out,
-                                   struct rkt_error *err);
+                                   struct rkt_bytes *raw_out, struct rkt_error *err);
 
 struct rkt_decoder;
 
 struct rkt_decoder *rkt_decoder_create(void);
 void rkt_decoder_destroy(struct rkt_decoder *decoder);
 
+struct rkt_batch {
+    const struct rkt_event *events; /* the decoder's */
+    size_t count;
+    uint64_t unknown_count; /* keys that were skipped; 1 more where the event kind is unknown */
+};
+
 /*
- * Any bytes are safe input. Unknown keys are skipped and counted in
- * *unknown_count_out (may be NULL). RKT_ERR_FORMAT says what is wrong and where.
+ * Any bytes are safe input. A batch of an event kind that this version does not know has a
+ * count of 0; a clock that it does not know becomes RKT_CLOCK_UNKNOWN. RKT_ERR_FORMAT says
+ * what is wrong and where.
  */
-enum rkt_status rkt_decode_events(struct rkt_decoder *decoder, const uint8_t *raw, size_t raw_bytes,
-                                  const struct rkt_event **events_out, size_t *count_out,
-                                  uint64_t *unknown_count_out, struct rkt_error *err);
-enum rkt_status rkt_decode_strings(struct rkt_decoder *decoder, const uint8_t *raw,
-                                   size_t raw_bytes, struct rkt_strtab *tab, struct rkt_error *err);
+enum rkt_status rkt_decode_events(struct rkt_decoder *decoder, struct rkt_bytes raw,
+                                  struct rkt_batch *batch_out, struct rkt_error *err);
+
+/* RKT_ERR_FORMAT for a name that clashes too; the others are defined all the same. */
+enum rkt_status rkt_decode_strings(struct rkt_bytes raw, struct rkt_strtab *tab,
+                                   struct rkt_error *err);
 
 #endif

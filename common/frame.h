@@ -43,6 +43,9 @@ enum rkt_frame_flag {
     RKT_FRAME_ZSTD = 1, /* payload is one zstd frame of raw_bytes */
 };
 
+/* The `source` of a frame that is about no source: RUN and TRAILER. */
+#define RKT_FRAME_SOURCE_NONE UINT32_MAX
+
 struct rkt_frame_head {
     uint8_t kind; /* enum rkt_frame_kind; others pass decode */
     uint16_t flags;
@@ -61,6 +64,9 @@ void rkt_frame_head_encode(const struct rkt_frame_head *head, uint8_t out[RKT_FR
  */
 enum rkt_status rkt_frame_head_decode(const uint8_t *buf, size_t len_bytes,
                                       struct rkt_frame_head *head_out, struct rkt_error *err);
+
+/* What a head's payload_crc must be for this payload. */
+uint32_t rkt_frame_payload_crc(const uint8_t *payload, size_t len_bytes);
 
 /* RKT_ERR_CHECKSUM unless `payload` (packed_bytes long) has the head's crc. */
 enum rkt_status rkt_frame_payload_check(const struct rkt_frame_head *head, const uint8_t *payload,

@@ -13,10 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/bytes.h"
 #include "common/frame.h"
 #include "common/status.h"
 
 struct rkt_packer;
+
+/* Higher levels gain 1 to 3 % of bytes on real traces, for more of the CPU. */
+#define RKT_PACK_LEVEL_USUAL 1
 
 struct rkt_packer *rkt_packer_create(int zstd_level); /* NULL when memory is out */
 void rkt_packer_destroy(struct rkt_packer *packer);
@@ -26,12 +30,12 @@ void rkt_packer_destroy(struct rkt_packer *packer);
  * filled in. A payload that does not shrink is stored plain.
  */
 enum rkt_status rkt_pack_frame(struct rkt_packer *packer, struct rkt_frame_head *head,
-                               const uint8_t *raw, size_t raw_bytes, const uint8_t **frame_out,
-                               size_t *frame_bytes_out, struct rkt_error *err);
+                               struct rkt_bytes raw, struct rkt_bytes *frame_out,
+                               struct rkt_error *err);
 
-/* The raw payload of a checked frame; never more than the head's raw_bytes. */
+/* The raw payload of a checked frame; a plain one is `payload` itself. */
 enum rkt_status rkt_unpack_payload(struct rkt_packer *packer, const struct rkt_frame_head *head,
-                                   const uint8_t *payload, const uint8_t **raw_out,
+                                   const uint8_t *payload, struct rkt_bytes *raw_out,
                                    struct rkt_error *err);
 
 #endif
