@@ -7,7 +7,9 @@
  *
  * Place:   send -> [transport] -> receive. Three kinds: mpi (transport_mpi.c, the one owner
  *          of mpi.h), local (one process, a queue), loop (tests: drops, delays, duplicates).
- * Order:   messages from one sender with one tag arrive in the order sent.
+ * Order:   messages from one sender with one tag arrive in the order sent. Rank 0 holds a
+ *          sidecar and the aggregator, so a tag has one direction: what goes up is received by
+ *          the aggregator, what goes down by a sidecar. A send to oneself is allowed.
  * Threads: one thread makes all calls of a process.
  * Waiting: no call blocks (create may: MPI_Init). Poll and sleep in between.
  * Lost peers: a send to a dead peer stalls without an error; callers keep timeouts.
@@ -20,10 +22,19 @@
 #include "common/status.h"
 
 enum rkt_tag {
-    RKT_TAG_FRAME = 1,   /* to rank 0: one whole frame */
-    RKT_TAG_ACK = 2,     /* from rank 0: u32 count of frames written */
-    RKT_TAG_CONTROL = 3, /* both ways: struct of the run protocol (agent/run_message.h) */
-    RKT_TAG_CLOCK = 4,   /* both ways: clock exchanges */
+    RKT_TAG_FRAME = 1,        /* up: one whole frame */
+    RKT_TAG_ACK = 2,          /* down: frames written (run_message.h) */
+    RKT_TAG_CONTROL_UP = 3,   /* the run protocol (run_message.h) */
+    RKT_TAG_CONTROL_DOWN = 4, /* the run protocol */
+    RKT_TAG_CLOCK_UP = 5,     /* clock exchanges (run_message.h) */
+    RKT_TAG_CLOCK_DOWN = 6,   /* clock exchanges */
+    RKT_TAG_COUNT
+};
+
+/* Of a received message. */
+struct rkt_arrival {
+    int from;
+    size_t len_bytes;
 };
 
 struct rkt_transport;
@@ -31,15 +42,15 @@ struct rkt_transport;
 struct rkt_transport_ops {
     int (*rank)(struct rkt_transport *t);
     int (*size)(struct rkt_transport *t);
-    /* Takes a copy of the bytes. RKT_AGAIN: too much in flight, try later. */
+    /* Takes a copy of the bytes. RKT_AGAIN (frames only): too much in flight, try later. */
     enum rkt_status (*send)(struct rkt_transport *t, int to, enum rkt_tag tag, const void *data,
                             size_t len_bytes, struct rkt_error *err);
     /*
      * One message with this tag from anyone into buf. RKT_AGAIN: none waits.
-     * RKT_ERR_RANGE: longer than buf_bytes; it was thrown away, *from_out is set.
+     * RKT_ERR_RANGE: longer than buf_bytes; it was thrown away, only the sender is set.
      */
     enum rkt_status (*receive)(struct rkt_transport *t, enum rkt_tag tag, void *buf,
-                               size_t buf_bytes, int *from_out, size_t *len_out,
+                               size_t buf_bytes, struct rkt_arrival *arrival_out,
                                struct rkt_error *err);
     /* Completes sends that can be; true while some of them are still in flight. */
     bool (*progress)(struct rkt_transport *t);
@@ -50,6 +61,42 @@ struct rkt_transport_ops {
 struct rkt_transport {
     const struct rkt_transport_ops *ops;
 };
+
+static inline int rkt_transport_rank(struct rkt_transport *t)
+{
+    return t->ops->rank(t);
+}
+
+static inline int rkt_transport_size(struct rkt_transport *t)
+{
+    return t->ops->size(t);
+}
+
+static inline enum rkt_status rkt_transport_send(struct rkt_transport *t, int to, enum rkt_tag tag,
+                                                 const void *data, size_t len_bytes,
+                                                 struct rkt_error *err)
+{
+    return t->ops->send(t, to, tag, data, len_bytes, err);
+}
+
+static inline enum rkt_status rkt_transport_receive(struct rkt_transport *t, enum rkt_tag tag,
+                                                    void *buf, size_t buf_bytes,
+                                                    struct rkt_arrival *arrival_out,
+                                                    struct rkt_error *err)
+{
+    return t->ops->receive(t, tag, buf, buf_bytes, arrival_out, err);
+}
+
+static inline bool rkt_transport_progress(struct rkt_transport *t)
+{
+    return t->ops->progress(t);
+}
+
+static inline void rkt_transport_destroy(struct rkt_transport *t, bool is_clean)
+{
+    if (t)
+        t->ops->destroy(t, is_clean);
+}
 
 /* One process without MPI. */
 enum rkt_status rkt_transport_local_create(struct rkt_transport **out, struct rkt_error *err);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_COMMON_RUN_MESSAGE_H
+#define RKT_COMMON_RUN_MESSAGE_H
+
+/*
+ * run_message - what the sidecars of a run and rank 0 say to each other beside frames.
+ *
+ *     sidecar                                rank 0 (aggregator)
+ *     HELLO (who, which clock)       ->
+ *                                    <-      WELCOME (where rank 0 is) or REFUSED (why)
+ *     HEARTBEAT each second          ->  <-  HEARTBEAT each second
+ *     frames                         ->  <-  ACK (written)
+ *     JOB_FAILED                     ->  <-  ABORT to all
+ *     FLUSHED: nothing more comes    ->
+ *                                    <-      LEAVE: store and report are closed
+ *
+ * A clock burst, one child at a time; while it lasts both sides poll without sleeping:
+ *
+ *     REQUEST  ->  <-  READY;  PING (t1) -> (t2, t3)  <- PONG (t4), many times;  DONE  ->
+ *
+ * Threads: any; no state.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/status.h"
+
+#define RKT_RUN_MAJOR 1u
+
+/* A sidecar's sources are numbered rank x this + index; index 0 is the sidecar's own. */
+#define RKT_SOURCES_PER_SIDECAR 4096u
+
+enum rkt_run_type {
+    RKT_RUN_HELLO = 1,
+    RKT_RUN_WELCOME = 2,
+    RKT_RUN_REFUSED = 3,
+    RKT_RUN_HEARTBEAT = 4,
+    RKT_RUN_JOB_FAILED = 5,
+    RKT_RUN_ABORT = 6,
+    RKT_RUN_FLUSHED = 7,
+    RKT_RUN_LEAVE = 8,
+};
+
+enum rkt_run_flag {
+    RKT_RUN_FLAG_CLOCK_LEADER = 1, /* WELCOME: measure your clock all along, not only at the ends */
+    RKT_RUN_FLAG_CLEAN = 2,        /* LEAVE: nobody was lost; a common finalize is safe */
+    RKT_RUN_FLAG_PER_NODE = 4,     /* HELLO: one sidecar for all ranks of its node */
+    RKT_RUN_FLAG_RANK_KNOWN = 8,   /* HELLO: value is the rank that its job is */
+};
+
+struct rkt_run_message {
+    uint16_t type;  /* enum rkt_run_type */
+    uint32_t flags; /* enum rkt_run_flag */
+    /*
+     * HELLO: the job's rank. JOB_FAILED: exit code as a shell shows it. ABORT: the failed rank.
+     * LEAVE: exit code of the first failed job, 0 when none failed. WELCOME: a free port.
+     */
+    int32_t value;
+    uint64_t time_namespace; /* HELLO: inode of /proc/self/ns/time; 0 unknown */
+    char boot_id[40];        /* HELLO: two sidecars with equal ids and namespaces share a clock */
+    char host[128];          /* HELLO, WELCOME: the sender's host */
+    char text[128];          /* REFUSED: why */
+};
+
+#define RKT_RUN_MESSAGE_BYTES_MAX 512u
+
+/* Returns the length; `buf` has RKT_RUN_MESSAGE_BYTES_MAX bytes. */
+size_t rkt_run_message_encode(const struct rkt_run_message *message, uint8_t *buf);
+/* RKT_ERR_VERSION: the sender is of another version of ranktrace, said with both numbers. */
+enum rkt_status rkt_run_message_decode(const uint8_t *buf, size_t len_bytes,
+                                       struct rkt_run_message *message_out, struct rkt_error *err);
+
+#define RKT_ACK_BYTES 4u
+void rkt_ack_encode(uint32_t frame_count, uint8_t buf[RKT_ACK_BYTES]);
+enum rkt_status rkt_ack_decode(const uint8_t *buf, size_t len_bytes, uint32_t *frame_count_out,
+                               struct rkt_error *err);
+
+enum rkt_burst_type {
+    RKT_BURST_REQUEST = 1,
+    RKT_BURST_READY = 2,
+    RKT_BURST_PING = 3,
+    RKT_BURST_PONG = 4,
+    RKT_BURST_DONE = 5,
+};
+
+/* The two exchanges that give a burst its lower and its upper limit. */
+#define RKT_CLOCK_KEPT_MAX 2u
+
+struct rkt_clock_stamps {
+    uint64_t t1_ns;
+    uint64_t t2_ns;
+    uint64_t t3_ns;
+    uint64_t t4_ns;
+};
+
+struct rkt_clock_message {
+    uint16_t type; /* enum rkt_burst_type */
+    uint16_t kept_count;
+    uint32_t burst;
+    uint32_t seq;   /* PING, PONG: of the exchange within its burst */
+    uint64_t t2_ns; /* PONG */
+    uint64_t t3_ns; /* PONG */
+    struct rkt_clock_stamps kept[RKT_CLOCK_KEPT_MAX]; /* DONE */
+};
+
+#define RKT_CLOCK_MESSAGE_BYTES_MAX 96u
+
+size_t rkt_clock_message_encode(const struct rkt_clock_message *message, uint8_t *buf);
+enum rkt_status rkt_clock_message_decode(const uint8_t *buf, size_t len_bytes,
+                                         struct rkt_clock_message *message_out,
+                                         struct rkt_error *err);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launch/sidecar_options.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "agent/hello.h"
+#include "common/options.h"
+
+#define FIELD(name) offsetof(struct rkt_sidecar_options, name)
+#define HEAP_BYTES_MIN (64u << 10)
+#define HEAP_BYTES_MAX (256u << 20)
+#define QUEUE_BYTES_MIN (1u << 20)
+
+static const struct rkt_option OPTIONS[] = {
+    {"control-fd", 0, NULL, RKT_OPTION_U32, FIELD(control_fd), "N", "3",
+     "open socket to the supervisor"},
+    {"socket", 0, "RANKTRACE_SOCKET", RKT_OPTION_STRING, FIELD(socket), "PATH", NULL,
+     "where training processes connect"},
+    {"output", 'o', "RANKTRACE_OUTPUT", RKT_OPTION_STRING, FIELD(output), "DIR", "ranktrace-out",
+     "where rank 0 writes timeline.rkt"},
+    {"command", 0, "RANKTRACE_COMMAND", RKT_OPTION_STRING, FIELD(command), "TEXT", "",
+     "the job's command"},
+    {"per-node", 0, NULL, RKT_OPTION_FLAG, FIELD(per_node), NULL, NULL,
+     "this sidecar serves every rank of its node"},
+    {"on-failure", 0, "RANKTRACE_ON_FAILURE", RKT_OPTION_STRING, FIELD(on_failure), "abort|wait",
+     "abort", "what a failed rank does to the others"},
+    {"drain-timeout", 0, "RANKTRACE_DRAIN_TIMEOUT", RKT_OPTION_DURATION, FIELD(drain_timeout_ns),
+     "TIME", "60s", "longest time that records are waited for after the job's end"},
+    {"flush-interval", 0, "RANKTRACE_FLUSH_INTERVAL", RKT_OPTION_DURATION, FIELD(flush_interval_ns),
+     "TIME", "1s", "longest time that a record waits for its batch to fill"},
+    {"queue-bytes", 0, "RANKTRACE_QUEUE_BYTES", RKT_OPTION_BYTES, FIELD(queue_bytes), "SIZE",
+     "64MiB", "frames held for rank 0 before new events are dropped"},
+    {"ring-count", 0, "RANKTRACE_RING_COUNT", RKT_OPTION_U32, FIELD(ring_count), "N", "64",
+     "threads of a process that can be recorded at a time"},
+    {"ring-capacity", 0, "RANKTRACE_RING_CAPACITY", RKT_OPTION_U32, FIELD(ring_capacity), "N",
+     "16384", "records that a thread holds before new ones are dropped; a power of two"},
+    {"heap-bytes", 0, "RANKTRACE_HEAP_BYTES", RKT_OPTION_BYTES, FIELD(heap_bytes), "SIZE", "8MiB",
+     "room for the names of a process"},
+    {"capture", 0, "RANKTRACE_CAPTURE", RKT_OPTION_STRING, FIELD(capture), "LIST",
+     "cupti,nccl,marks", "what is captured"},
+};
+
+static const struct rkt_command COMMAND = {
+    .name = "sidecar",
+    .usage = "ranktrace-sidecar --control-fd N --socket PATH [options]",
+    .summary = "Collects what one rank (or node) captures; started by ranktrace run or collect.",
+    .options = OPTIONS,
+    .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+};
+
+static uint32_t capture_bit(const char *word, size_t len)
+{
+    static const struct {
+        const char *name;
+        uint32_t bit;
+    } BITS[] = {
+        {"cupti", RKT_CAPTURE_CUPTI}, {"nccl", RKT_CAPTURE_NCCL}, {"marks", RKT_CAPTURE_MARKS}};
+
+    for (size_t i = 0; i < sizeof(BITS) / sizeof(BITS[0]); i++) {
+        if (strlen(BITS[i].name) == len && memcmp(BITS[i].name, word, len) == 0)
+            return BITS[i].bit;
+    }
+    return 0;
+}
+
+static enum rkt_status read_capture(struct rkt_sidecar_options *options, struct rkt_error *err)
+{
+    const char *at = options->capture;
+
+    while (*at) {
+        size_t len = strcspn(at, ",");
+        uint32_t bit = capture_bit(at, len);
+
+        if (bit == 0)
+            return rkt_fail(err, RKT_ERR_INVALID,
+                            "option '--capture': '%.*s' is not cupti, nccl or marks", (int)len, at);
+        options->capture_mask |= bit;
+        at += len + (at[len] == ',');
+    }
+    return RKT_OK;
+}
+
+static enum rkt_status read_region(struct rkt_sidecar_options *options, struct rkt_error *err)
+{
+    uint32_t capacity = options->ring_capacity;
+
+    if (options->ring_count < 1 || options->ring_count > 1024)
+        return rkt_fail(err, RKT_ERR_INVALID, "option '--ring-count': %u is not in 1 to 1024",
+                        options->ring_count);
+    if (capacity < 64 || capacity > 1u << 20 || (capacity & (capacity - 1)) != 0)
+        return rkt_fail(err, RKT_ERR_INVALID,
+                        "option '--ring-capacity': %u is not a power of two in 64 to 1048576",
+                        capacity);
+    if (options->heap_bytes < HEAP_BYTES_MIN || options->heap_bytes > HEAP_BYTES_MAX)
+        return rkt_fail(err, RKT_ERR_INVALID, "option '--heap-bytes': not in 64KiB to 256MiB");
+    options->region = (struct rkt_region_config){.ring_count = options->ring_count,
+                                                 .ring_capacity = capacity,
+                                                 .heap_bytes = (uint32_t)options->heap_bytes};
+    return RKT_OK;
+}
+
+static enum rkt_status check(struct rkt_sidecar_options *options, struct rkt_error *err)
+{
+    enum rkt_status status = read_region(options, err);
+
+    if (status == RKT_OK)
+        status = read_capture(options, err);
+    if (status != RKT_OK)
+        return status;
+    if (!options->socket || options->socket[0] == '\0')
+        return rkt_fail(err, RKT_ERR_INVALID, "option '--socket' is missing");
+    if (options->queue_bytes < QUEUE_BYTES_MIN)
+        return rkt_fail(err, RKT_ERR_INVALID, "option '--queue-bytes': less than 1MiB");
+    options->is_abort_on_failure = strcmp(options->on_failure, "abort") == 0;
+    if (!options->is_abort_on_failure && strcmp(options->on_failure, "wait") != 0)
+        return rkt_fail(err, RKT_ERR_INVALID, "option '--on-failure': '%s' is not abort or wait",
+                        options->on_failure);
+    return RKT_OK;
+}
+
+enum rkt_status rkt_sidecar_options_parse(int argc, char **argv, struct rkt_sidecar_options *out,
+                                          struct rkt_error *err)
+{
+    struct rkt_sidecar_options options = {0};
+    int next = 0;
+    enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, err);
+
+    if (status != RKT_OK)
+        return status;
+    if (next != argc)
+        return rkt_fail(err, RKT_ERR_INVALID, "'%s' is no option", argv[next]);
+    status = check(&options, err);
+    if (status == RKT_OK)
+        *out = options;
+    return status;
+}

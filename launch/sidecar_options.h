@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_LAUNCH_SIDECAR_OPTIONS_H
+#define RKT_LAUNCH_SIDECAR_OPTIONS_H
+
+/*
+ * sidecar_options - the command line between the supervisor and its sidecar.
+ *
+ * Not for people: the supervisor writes it. Threads: main.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/region.h"
+#include "common/status.h"
+
+struct rkt_sidecar_options {
+    uint32_t control_fd; /* the supervisor's end is agent/control.h */
+    const char *socket;  /* where training processes connect; its folder exists, 0700 */
+    const char *output;  /* rank 0 writes OUTPUT/timeline.rkt; the folder exists */
+    const char *command; /* the job's, for the report */
+    const char *on_failure;
+    const char *capture;
+    bool per_node; /* one sidecar for all ranks of its node */
+    uint64_t drain_timeout_ns;
+    uint64_t flush_interval_ns;
+    uint64_t queue_bytes;
+    uint64_t heap_bytes;
+    uint32_t ring_count;
+    uint32_t ring_capacity;
+
+    /* made from the texts above */
+    bool is_abort_on_failure;
+    uint32_t capture_mask; /* enum rkt_capture_bit */
+    struct rkt_region_config region;
+};
+
+/* As rkt_options_parse; values that are no sense are RKT_ERR_INVALID too. */
+enum rkt_status rkt_sidecar_options_parse(int argc, char **argv, struct rkt_sidecar_options *out,
+                                          struct rkt_error *err);
+
+#endif
