@@ -153,6 +153,7 @@ struct rkt_participant {
     int64_t end_ns;
     int64_t job_start_ns;
     int64_t job_end_ns;
+    int64_t ready_ns;           /* rank time when this rank could have started it; RKT_NA unknown */
     int64_t wait_ns;            /* start to release point; RKT_NA with unaligned clocks */
     int64_t active_ns;          /* the rest of its duration */
     int64_t clock_free_wait_ns; /* d_i - min d */

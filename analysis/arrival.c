@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/arrival.h"
+
+#include <stdlib.h>
+
+/* Without a launch record: a start so soon after the one before was waiting for it. */
+#define QUEUED_GAP_NS 10000
+
+struct launch {
+    int64_t launch_start_ns;
+    int64_t end_ns;
+    uint32_t thread_id;
+};
+
+static int compare_launches(const void *a, const void *b)
+{
+    const struct launch *x = a;
+    const struct launch *y = b;
+
+    if (x->thread_id != y->thread_id)
+        return x->thread_id < y->thread_id ? -1 : 1;
+    return (x->launch_start_ns > y->launch_start_ns) - (x->launch_start_ns < y->launch_start_ns);
+}
+
+static size_t collect_launches(const struct rkt_rank_trace *trace, struct launch *launches)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < trace->work_count; i++) {
+        const struct rkt_work *work = &trace->works[i];
+
+        if (work->work_class == RKT_WORK_COMM || work->launch_start_ns == RKT_TIME_UNKNOWN)
+            continue;
+        launches[count++] = (struct launch){.launch_start_ns = work->launch_start_ns,
+                                            .end_ns = work->end_ns,
+                                            .thread_id = work->launch_thread_id};
+    }
+    qsort(launches, count, sizeof(*launches), compare_launches);
+    return count;
+}
+
+/* End of the last work that `thread_id` launched before `before_ns`; RKT_NA for none. */
+static int64_t end_of_last_launch(const struct launch *launches, size_t count, uint32_t thread_id,
+                                  int64_t before_ns)
+{
+    struct launch key = {.launch_start_ns = before_ns, .thread_id = thread_id};
+    size_t low = 0;
+    size_t high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (compare_launches(&launches[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && launches[low - 1].thread_id == thread_id ? launches[low - 1].end_ns : RKT_NA;
+}
+
+static int64_t ready_of(const struct rkt_work *work, const struct launch *launches, size_t count)
+{
+    int64_t ready_ns;
+
+    if (work->launch_end_ns == RKT_TIME_UNKNOWN)
+        return RKT_NA;
+    ready_ns = end_of_last_launch(launches, count, work->launch_thread_id, work->launch_start_ns);
+    return ready_ns > work->launch_end_ns ? ready_ns : work->launch_end_ns;
+}
+
+/* The last comm seen on each stream. Few streams carry comm: a list is enough. */
+struct stream_end {
+    uint32_t device_id;
+    uint32_t stream_id;
+    int64_t end_ns;
+};
+
+#define STREAMS_MAX 256u
+
+/* Room for the stream's last end, RKT_NA at first; NULL past the limit. */
+static int64_t *end_of_stream(struct stream_end *streams, size_t *count,
+                              const struct rkt_work *work)
+{
+    for (size_t i = 0; i < *count; i++) {
+        if (streams[i].stream_id == work->stream_id && streams[i].device_id == work->device_id)
+            return &streams[i].end_ns;
+    }
+    if (*count == STREAMS_MAX)
+        return NULL;
+    streams[*count] = (struct stream_end){work->device_id, work->stream_id, RKT_NA};
+    return &streams[(*count)++].end_ns;
+}
+
+static struct rkt_arrival arrival_of(const struct rkt_work *work, int64_t ready_ns,
+                                     int64_t previous_end_ns)
+{
+    struct rkt_arrival arrival = {.ready_ns = ready_ns, .late_ns = RKT_NA};
+
+    if (previous_end_ns == RKT_NA)
+        return arrival;
+    arrival.late_ns = work->start_ns - previous_end_ns;
+    arrival.is_queued =
+        ready_ns == RKT_NA ? arrival.late_ns < QUEUED_GAP_NS : previous_end_ns > ready_ns;
+    return arrival;
+}
+
+enum rkt_status rkt_find_arrivals(const struct rkt_rank_trace *trace,
+                                  struct rkt_arrival **arrivals_out, struct rkt_error *err)
+{
+    struct stream_end streams[STREAMS_MAX];
+    size_t stream_count = 0;
+    struct launch *launches = calloc(trace->work_count + 1, sizeof(*launches));
+    struct rkt_arrival *arrivals = calloc(trace->work_count + 1, sizeof(*arrivals));
+    size_t launch_count;
+
+    if (launches == NULL || arrivals == NULL) {
+        free(launches);
+        free(arrivals);
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the arrivals of %zu works",
+                        trace->work_count);
+    }
+    launch_count = collect_launches(trace, launches);
+    for (size_t i = 0; i < trace->work_count; i++) {
+        const struct rkt_work *work = &trace->works[i];
+        int64_t *stream_end_ns;
+
+        if (work->work_class != RKT_WORK_COMM)
+            continue;
+        stream_end_ns = end_of_stream(streams, &stream_count, work);
+        arrivals[i] = arrival_of(work, ready_of(work, launches, launch_count),
+                                 stream_end_ns == NULL ? RKT_NA : *stream_end_ns);
+        if (stream_end_ns != NULL)
+            *stream_end_ns = work->end_ns;
+    }
+    free(launches);
+    *arrivals_out = arrivals;
+    return RKT_OK;
+}

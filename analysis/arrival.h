@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_ARRIVAL_H
+#define RKT_ANALYSIS_ARRIVAL_H
+
+/*
+ * arrival - when a rank was ready for a collective, and what kept its kernel from starting
+ * (METRICS 6): ready, late, queued.
+ *
+ * ready:  the later of the launch's return and the end of the last compute or copy that the
+ *         same host thread had launched before it.
+ * late:   start after the end of the comm before it on its stream.
+ * queued: that one ended after ready, so the start says nothing of the rank.
+ *
+ * Threads: any, for different ranks.
+ */
+
+#include "analysis/result.h"
+#include "common/status.h"
+
+struct rkt_arrival {
+    int64_t ready_ns; /* RKT_NA without a launch record */
+    int64_t late_ns;  /* RKT_NA for the first comm of its stream */
+    bool is_queued;
+};
+
+/*
+ * For every work of the trace, by index (only comm works are filled). Freed by the caller with
+ * free(). RKT_ERR_NOMEM only.
+ */
+enum rkt_status rkt_find_arrivals(const struct rkt_rank_trace *trace,
+                                  struct rkt_arrival **arrivals_out, struct rkt_error *err);
+
+#endif
