@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/rank_trace.h"
+
+#include <stdlib.h>
+
+#include "analysis/rank_trace_parts.h"
+
+enum rkt_status rkt_rank_trace_load(struct rkt_store_reader *reader, size_t position,
+                                    const struct rkt_work_rules *rules,
+                                    struct rkt_rank_trace **trace_out, struct rkt_error *err)
+{
+    struct rkt_raw_trace raw = {0};
+    struct rkt_rank_trace *trace = calloc(1, sizeof(*trace));
+    enum rkt_status status;
+
+    if (!trace)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a rank's trace");
+    status = rkt_raw_trace_load(reader, position, &raw, trace, err);
+    if (status == RKT_OK)
+        status = rkt_rank_trace_build(trace, &raw, rules, err);
+    if (status == RKT_OK)
+        status = rkt_rank_trace_join(trace, &raw.by_kind[RKT_EVENT_SYNC], err);
+    if (status == RKT_OK)
+        status = rkt_rank_trace_link_ops(trace, &raw.by_kind[RKT_EVENT_NCCL], err);
+    rkt_raw_trace_release(&raw);
+    if (status != RKT_OK) {
+        rkt_rank_trace_destroy(trace);
+        return status;
+    }
+    *trace_out = trace;
+    return RKT_OK;
+}
+
+void rkt_rank_trace_destroy(struct rkt_rank_trace *trace)
+{
+    if (!trace)
+        return;
+    rkt_clock_map_destroy(trace->clock);
+    rkt_strtab_destroy(trace->names);
+    free(trace->works);
+    free(trace->calls);
+    free(trace->ranges);
+    free(trace->ops);
+    free(trace->buckets);
+    free(trace->comms);
+    free(trace->named);
+    free(trace->shapes);
+    free(trace);
+}

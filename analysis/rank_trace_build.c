@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/rank_trace_parts.h"
+
+#include <regex.h>
+#include <stdlib.h>
+
+#include "analysis/time_sort.h"
+
+/* Work may outlast everything else in the trace by its length, or by this much in a short one. */
+#define ABSURD_AFTER_NS 1000000000ll
+
+/* Class of each name, looked up once: 0 not yet, else class + 1. */
+struct name_classes {
+    uint8_t *of_kernel;
+    uint8_t *of_call;
+    uint32_t count;
+    regex_t comm_kernel;
+    bool has_regex;
+};
+
+static void name_classes_release(struct name_classes *classes)
+{
+    if (classes->has_regex)
+        regfree(&classes->comm_kernel);
+    free(classes->of_kernel);
+    free(classes->of_call);
+}
+
+/* On failure as on success, release is the caller's. */
+static enum rkt_status name_classes_init(struct name_classes *classes,
+                                         const struct rkt_rank_trace *trace,
+                                         const struct rkt_work_rules *rules, struct rkt_error *err)
+{
+    int code;
+
+    *classes = (struct name_classes){.count = rkt_strtab_count(trace->names)};
+    classes->of_kernel = calloc((size_t)classes->count + 1, 1);
+    classes->of_call = calloc((size_t)classes->count + 1, 1);
+    if (!classes->of_kernel || !classes->of_call)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for classes of %u names", classes->count);
+    if (!rules || !rules->comm_kernel_regex)
+        return RKT_OK;
+    code = regcomp(&classes->comm_kernel, rules->comm_kernel_regex, REG_EXTENDED | REG_NOSUB);
+    if (code != 0) {
+        char why[128];
+
+        regerror(code, &classes->comm_kernel, why, sizeof(why));
+        return rkt_fail(err, RKT_ERR_INVALID, "comm kernel pattern \"%s\": %s",
+                        rules->comm_kernel_regex, why);
+    }
+    classes->has_regex = true;
+    return RKT_OK;
+}
+
+static uint8_t kernel_class(struct name_classes *classes, const struct rkt_rank_trace *trace,
+                            uint32_t name_id)
+{
+    const char *name = rkt_strtab_get(trace->names, name_id, NULL);
+    uint8_t *known = &classes->of_kernel[name_id < classes->count ? name_id : 0];
+
+    if (*known == 0) {
+        enum rkt_work_class work_class = rkt_work_class_of_kernel(name);
+
+        if (classes->has_regex && regexec(&classes->comm_kernel, name, 0, NULL, 0) == 0)
+            work_class = RKT_WORK_COMM;
+        *known = (uint8_t)(work_class + 1);
+    }
+    return (uint8_t)(*known - 1);
+}
+
+static uint8_t call_class(struct name_classes *classes, const struct rkt_rank_trace *trace,
+                          uint32_t name_id)
+{
+    uint8_t *known = &classes->of_call[name_id < classes->count ? name_id : 0];
+
+    if (*known == 0)
+        *known = (uint8_t)(rkt_call_class_of_name(rkt_strtab_get(trace->names, name_id, NULL)) + 1);
+    return (uint8_t)(*known - 1);
+}
+
+bool rkt_rank_trace_times(struct rkt_rank_trace *trace, const struct rkt_event *event,
+                          int64_t *start_ns_out, int64_t *end_ns_out, int64_t *error_ns_out)
+{
+    enum rkt_clock_id clock_id = (enum rkt_clock_id)event->clock_id;
+    int64_t start_error_ns;
+    int64_t end_error_ns;
+
+    if (event->start_ns == 0 || event->end_ns < event->start_ns || event->end_ns > INT64_MAX) {
+        trace->left_out_count++;
+        return false;
+    }
+    if (!rkt_clock_map_to_rank(trace->clock, clock_id, (struct rkt_local_time){event->start_ns},
+                               start_ns_out, &start_error_ns) ||
+        !rkt_clock_map_to_rank(trace->clock, clock_id, (struct rkt_local_time){event->end_ns},
+                               end_ns_out, &end_error_ns)) {
+        trace->unmapped_count++;
+        return false;
+    }
+    if (*end_ns_out < *start_ns_out) /* the rank's clock was set back in between */
+        *end_ns_out = *start_ns_out;
+    if (end_error_ns > start_error_ns)
+        start_error_ns = end_error_ns;
+    if (start_error_ns > trace->clock_error_ns)
+        trace->clock_error_ns = start_error_ns;
+    if (error_ns_out)
+        *error_ns_out = start_error_ns;
+    return true;
+}
+
+static void fill_kernel(struct rkt_work *work, const struct rkt_event *event, uint8_t work_class)
+{
+    work->device_id = event->kernel.device_id;
+    work->stream_id = event->kernel.stream_id;
+    work->shape_id = event->kernel.shape_id;
+    work->work_class = work_class;
+    work->from_graph = event->kernel.graph_id != 0 || event->kernel.graph_node_id != 0;
+}
+
+static void fill_memcpy(struct rkt_work *work, const struct rkt_event *event)
+{
+    work->device_id = event->memcpy.device_id;
+    work->stream_id = event->memcpy.stream_id;
+    work->bytes = event->memcpy.bytes;
+    work->work_class = RKT_WORK_COPY;
+    work->copy_kind = event->memcpy.copy_kind;
+    work->src_kind = event->memcpy.src_kind;
+    work->dst_kind = event->memcpy.dst_kind;
+    work->from_graph = event->memcpy.graph_id != 0;
+}
+
+static void fill_memset(struct rkt_work *work, const struct rkt_event *event)
+{
+    work->device_id = event->memset.device_id;
+    work->stream_id = event->memset.stream_id;
+    work->bytes = event->memset.bytes;
+    work->work_class = RKT_WORK_COPY;
+    work->copy_kind = RKT_COPY_MEMSET;
+    work->from_graph = event->memset.graph_id != 0;
+}
+
+static void add_work(struct rkt_rank_trace *trace, struct name_classes *classes,
+                     const struct rkt_event *event)
+{
+    struct rkt_work work = {
+        .launch_start_ns = RKT_TIME_UNKNOWN,
+        .launch_end_ns = RKT_TIME_UNKNOWN,
+        .name_id = event->name_id,
+        .correlation_id = event->correlation_id,
+        .op = RKT_INDEX_NONE,
+        .step = RKT_INDEX_NONE,
+        .collective = RKT_INDEX_NONE,
+        .is_async = (event->flags & RKT_FLAG_ASYNC) != 0,
+    };
+
+    if (!rkt_rank_trace_times(trace, event, &work.start_ns, &work.end_ns, NULL))
+        return;
+    if (event->kind == RKT_EVENT_KERNEL)
+        fill_kernel(&work, event, kernel_class(classes, trace, event->name_id));
+    else if (event->kind == RKT_EVENT_MEMCPY)
+        fill_memcpy(&work, event);
+    else
+        fill_memset(&work, event);
+    if (event->flags & RKT_FLAG_GRAPH)
+        work.from_graph = 1;
+    trace->works[trace->work_count++] = work;
+}
+
+static enum rkt_status build_works(struct rkt_rank_trace *trace, const struct rkt_raw_trace *raw,
+                                   struct name_classes *classes, struct rkt_error *err)
+{
+    static const enum rkt_event_kind kinds[] = {RKT_EVENT_KERNEL, RKT_EVENT_MEMCPY,
+                                                RKT_EVENT_MEMSET};
+    size_t count = 0;
+
+    for (size_t k = 0; k < 3; k++)
+        count += raw->by_kind[kinds[k]].count;
+    if (count >= RKT_INDEX_NONE)
+        return rkt_fail(err, RKT_ERR_RANGE, "%zu pieces of GPU work in one rank", count);
+    trace->works = calloc(count + 1, sizeof(*trace->works));
+    if (!trace->works)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu pieces of GPU work", count);
+    for (size_t k = 0; k < 3; k++) {
+        const struct rkt_raw_events *list = &raw->by_kind[kinds[k]];
+
+        for (size_t i = 0; i < list->count; i++)
+            add_work(trace, classes, &list->items[i]);
+    }
+    return RKT_OK;
+}
+
+static enum rkt_status build_calls(struct rkt_rank_trace *trace, const struct rkt_raw_trace *raw,
+                                   struct name_classes *classes, struct rkt_error *err)
+{
+    const struct rkt_raw_events *list = &raw->by_kind[RKT_EVENT_API];
+    size_t sync_count = raw->by_kind[RKT_EVENT_SYNC].count; /* the join may add as many */
+
+    if (list->count + sync_count >= RKT_INDEX_NONE)
+        return rkt_fail(err, RKT_ERR_RANGE, "%zu API calls in one rank", list->count);
+    trace->calls = calloc(list->count + sync_count + 1, sizeof(*trace->calls));
+    if (!trace->calls)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu API calls", list->count);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct rkt_event *event = &list->items[i];
+        struct rkt_call *call = &trace->calls[trace->call_count];
+
+        if (!rkt_rank_trace_times(trace, event, &call->start_ns, &call->end_ns, NULL))
+            continue;
+        call->thread_id = event->thread_id;
+        call->name_id = event->name_id;
+        call->correlation_id = event->correlation_id;
+        call->call_class = call_class(classes, trace, event->name_id);
+        trace->call_count++;
+    }
+    return RKT_OK;
+}
+
+static enum rkt_status build_ranges(struct rkt_rank_trace *trace, const struct rkt_raw_events *list,
+                                    struct rkt_error *err)
+{
+    trace->ranges = calloc(list->count + 1, sizeof(*trace->ranges));
+    if (!trace->ranges)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu ranges", list->count);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct rkt_event *event = &list->items[i];
+        struct rkt_range *range = &trace->ranges[trace->range_count];
+
+        if (!rkt_rank_trace_times(trace, event, &range->start_ns, &range->end_ns, NULL))
+            continue;
+        range->value = event->range.value;
+        range->thread_id = event->thread_id;
+        range->name_id = event->name_id;
+        range->type = event->type;
+        trace->range_count++;
+    }
+    return RKT_OK;
+}
+
+static enum rkt_status build_buckets(struct rkt_rank_trace *trace,
+                                     const struct rkt_raw_events *list, struct rkt_error *err)
+{
+    trace->buckets = calloc(list->count + 1, sizeof(*trace->buckets));
+    if (!trace->buckets)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu buckets", list->count);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct rkt_event *event = &list->items[i];
+        struct rkt_bucket *bucket = &trace->buckets[trace->bucket_count];
+
+        if (!rkt_rank_trace_times(trace, event, &bucket->start_ns, &bucket->end_ns, NULL))
+            continue;
+        bucket->bytes = event->bucket.bytes;
+        bucket->step = event->bucket.step;
+        bucket->index = event->bucket.index;
+        bucket->thread_id = event->thread_id;
+        trace->bucket_count++;
+    }
+    return RKT_OK;
+}
+
+static int compare_shapes(const void *a, const void *b)
+{
+    const struct rkt_event_shape *x = a;
+    const struct rkt_event_shape *y = b;
+
+    return (x->shape_id > y->shape_id) - (x->shape_id < y->shape_id);
+}
+
+/* What describes others: communicators, names of threads and streams, kernel shapes. */
+static enum rkt_status build_tables(struct rkt_rank_trace *trace, const struct rkt_raw_trace *raw,
+                                    struct rkt_error *err)
+{
+    const struct rkt_raw_events *comms = &raw->by_kind[RKT_EVENT_COMM];
+    const struct rkt_raw_events *names = &raw->by_kind[RKT_EVENT_NAME];
+    const struct rkt_raw_events *shapes = &raw->by_kind[RKT_EVENT_SHAPE];
+
+    trace->comms = calloc(comms->count + 1, sizeof(*trace->comms));
+    trace->named = calloc(names->count + 1, sizeof(*trace->named));
+    trace->shapes = calloc(shapes->count + 1, sizeof(*trace->shapes));
+    if (!trace->comms || !trace->named || !trace->shapes)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu names", names->count);
+    for (size_t i = 0; i < comms->count; i++) {
+        const struct rkt_event *event = &comms->items[i];
+
+        trace->comms[trace->comm_count++] = (struct rkt_comm){
+            .comm_id = event->comm.comm_id,
+            .rank = event->comm.rank,
+            .rank_count = event->comm.rank_count,
+            .name_id = event->name_id,
+            .members_id = event->comm.members_id,
+        };
+    }
+    for (size_t i = 0; i < names->count; i++) {
+        const struct rkt_event *event = &names->items[i];
+
+        trace->named[trace->named_count++] = (struct rkt_named){
+            .object_id = event->name.object_id,
+            .name_id = event->name_id,
+            .sort_index = event->name.sort_index,
+            .type = event->type,
+        };
+    }
+    for (size_t i = 0; i < shapes->count; i++)
+        trace->shapes[trace->shape_count++] = shapes->items[i].shape;
+    qsort(trace->shapes, trace->shape_count, sizeof(*trace->shapes), compare_shapes);
+    return RKT_OK;
+}
+
+static void count_losses(struct rkt_rank_trace *trace, const struct rkt_raw_events *list)
+{
+    size_t reason_count = sizeof(trace->losses) / sizeof(trace->losses[0]);
+
+    for (size_t i = 0; i < list->count; i++) {
+        const struct rkt_event *event = &list->items[i];
+
+        if (event->type < reason_count)
+            trace->losses[event->type] += event->loss.count;
+    }
+}
+
+/*
+ * Work that ends far outside everything else (BR-56: a right start, an end seconds away) is
+ * left out: it would turn the whole window into its own. The last collective of a
+ * hung job is long too, but there the host's calls are seen to wait as long.
+ */
+static void leave_out_absurd(struct rkt_rank_trace *trace)
+{
+    int64_t first_ns = INT64_MAX;
+    int64_t last_ns = INT64_MIN;
+    int64_t allowed_ns;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < trace->work_count; i++) {
+        first_ns = trace->works[i].start_ns < first_ns ? trace->works[i].start_ns : first_ns;
+        last_ns = trace->works[i].start_ns > last_ns ? trace->works[i].start_ns : last_ns;
+    }
+    for (size_t i = 0; i < trace->call_count; i++) {
+        first_ns = trace->calls[i].start_ns < first_ns ? trace->calls[i].start_ns : first_ns;
+        last_ns = trace->calls[i].end_ns > last_ns ? trace->calls[i].end_ns : last_ns;
+    }
+    if (trace->work_count == 0)
+        return;
+    allowed_ns = last_ns - first_ns > ABSURD_AFTER_NS ? last_ns - first_ns : ABSURD_AFTER_NS;
+    for (size_t i = 0; i < trace->work_count; i++) {
+        if (trace->works[i].end_ns - last_ns <= allowed_ns)
+            trace->works[kept++] = trace->works[i];
+    }
+    trace->left_out_count += trace->work_count - kept;
+    trace->work_count = kept;
+}
+
+static enum rkt_status sort_arrays(struct rkt_rank_trace *trace, struct rkt_error *err)
+{
+    if (rkt_time_sort(trace->works, trace->work_count, sizeof(*trace->works), RKT_BY_START_END) !=
+            RKT_OK ||
+        rkt_time_sort(trace->calls, trace->call_count, sizeof(*trace->calls), RKT_BY_START) !=
+            RKT_OK ||
+        rkt_time_sort(trace->ranges, trace->range_count, sizeof(*trace->ranges), RKT_BY_START) !=
+            RKT_OK ||
+        rkt_time_sort(trace->buckets, trace->bucket_count, sizeof(*trace->buckets), RKT_BY_START) !=
+            RKT_OK)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to sort %zu pieces of GPU work",
+                        trace->work_count);
+    return RKT_OK;
+}
+
+enum rkt_status rkt_rank_trace_build(struct rkt_rank_trace *trace, const struct rkt_raw_trace *raw,
+                                     const struct rkt_work_rules *rules, struct rkt_error *err)
+{
+    struct name_classes classes;
+    enum rkt_status status = name_classes_init(&classes, trace, rules, err);
+
+    if (status == RKT_OK)
+        status = build_works(trace, raw, &classes, err);
+    if (status == RKT_OK)
+        status = build_calls(trace, raw, &classes, err);
+    if (status == RKT_OK)
+        status = build_ranges(trace, &raw->by_kind[RKT_EVENT_RANGE], err);
+    if (status == RKT_OK)
+        status = build_buckets(trace, &raw->by_kind[RKT_EVENT_BUCKET], err);
+    if (status == RKT_OK)
+        status = build_tables(trace, raw, err);
+    if (status == RKT_OK) {
+        count_losses(trace, &raw->by_kind[RKT_EVENT_LOSS]);
+        leave_out_absurd(trace);
+        trace->has_gpu = trace->work_count > 0;
+        status = sort_arrays(trace, err);
+    }
+    name_classes_release(&classes);
+    return status;
+}

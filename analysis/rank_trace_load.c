@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/rank_trace_parts.h"
+
+#include <stdlib.h>
+
+#include "common/array.h"
+#include "common/clock_fit.h"
+
+#define KNOT_BYTES_MAX ((size_t)64 << 20)
+
+void rkt_raw_trace_release(struct rkt_raw_trace *raw)
+{
+    for (size_t kind = 0; kind < RKT_EVENT_KIND_COUNT; kind++)
+        free(raw->by_kind[kind].items);
+    *raw = (struct rkt_raw_trace){0};
+}
+
+static enum rkt_status take_events(void *ctx, const struct rkt_event *events, size_t count,
+                                   struct rkt_error *err)
+{
+    struct rkt_raw_trace *raw = ctx;
+
+    for (size_t i = 0; i < count; i++) {
+        struct rkt_raw_events *list;
+
+        if (events[i].kind >= RKT_EVENT_KIND_COUNT)
+            continue;
+        list = &raw->by_kind[events[i].kind];
+        if (!rkt_array_reserve((void **)&list->items, &list->cap, list->count + 1,
+                               sizeof(*list->items)))
+            return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu events of a kind", list->count);
+        list->items[list->count++] = events[i];
+    }
+    return RKT_OK;
+}
+
+/* The clock records of the node: its sidecar's, and those which the rank's source may hold. */
+static enum rkt_status load_node_clock(struct rkt_store_reader *reader,
+                                       const struct rkt_rank_trace *trace,
+                                       struct rkt_raw_trace *clock,
+                                       const struct rkt_align_info **align_out,
+                                       struct rkt_error *err)
+{
+    size_t count = rkt_store_reader_source_count(reader);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct rkt_store_source *source = rkt_store_reader_source(reader, i);
+        enum rkt_status status;
+
+        if (source->info.role != RKT_ROLE_SIDECAR || source->info.node != trace->source.info.node)
+            continue;
+        status = rkt_store_reader_walk(reader, source->info.source, NULL, take_events, clock, err);
+        if (status != RKT_OK)
+            return status;
+        if (source->has_align)
+            *align_out = &source->align;
+    }
+    return RKT_OK;
+}
+
+static int compare_event_starts(const void *a, const void *b)
+{
+    const struct rkt_event *x = a;
+    const struct rkt_event *y = b;
+
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/*
+ * The clock of the GPU records, to which nothing of theirs is then ever mapped. A rank that has
+ * none computes in the clock of its marks, whatever its capture announced.
+ */
+static enum rkt_clock_id choose_clock(const struct rkt_source_info *info,
+                                      const struct rkt_raw_trace *raw)
+{
+    size_t gpu_count = raw->by_kind[RKT_EVENT_KERNEL].count + raw->by_kind[RKT_EVENT_MEMCPY].count +
+                       raw->by_kind[RKT_EVENT_MEMSET].count;
+
+    if (info->gpu_clock == RKT_CLOCK_TRACE)
+        return RKT_CLOCK_TRACE;
+    if (gpu_count == 0 || info->gpu_clock == RKT_CLOCK_UNKNOWN ||
+        info->gpu_clock >= RKT_CLOCK_COUNT)
+        return RKT_CLOCK_MONOTONIC_RAW;
+    return (enum rkt_clock_id)info->gpu_clock;
+}
+
+/*
+ * What the writer left where the run was cut before its end: the exchanges of the node. Node 0 is
+ * the reference itself, which has none.
+ */
+static enum rkt_status fit_alignment(const struct rkt_rank_trace *trace,
+                                     const struct rkt_raw_trace *node, struct rkt_arena *arena,
+                                     struct rkt_align_info *align_out, struct rkt_error *err)
+{
+    const struct rkt_raw_events *exchanges = &node->by_kind[RKT_EVENT_CLOCK_EXCHANGE];
+
+    *align_out = (struct rkt_align_info){.source = trace->source.info.source};
+    if (exchanges->count > 0)
+        return rkt_clock_fit(exchanges->items, exchanges->count, arena, align_out, NULL, err);
+    if (trace->source.info.producer == RKT_PRODUCER_CAPTURE && trace->source.info.node == 0)
+        align_out->state = RKT_ALIGN_REFERENCE;
+    return RKT_OK;
+}
+
+static enum rkt_status make_clock(struct rkt_store_reader *reader, struct rkt_rank_trace *trace,
+                                  const struct rkt_raw_trace *raw, struct rkt_error *err)
+{
+    const struct rkt_align_info *align = trace->source.has_align ? &trace->source.align : NULL;
+    const struct rkt_align_info *node_align = NULL;
+    struct rkt_raw_trace node = {0};
+    struct rkt_align_info fitted;
+    struct rkt_arena arena;
+    const struct rkt_raw_events *own = &raw->by_kind[RKT_EVENT_CLOCK_PAIR];
+    struct rkt_raw_events *pairs = &node.by_kind[RKT_EVENT_CLOCK_PAIR];
+    enum rkt_status status;
+
+    rkt_arena_init(&arena, KNOT_BYTES_MAX);
+    status = load_node_clock(reader, trace, &node, &node_align, err);
+    if (status == RKT_OK)
+        status = take_events(&node, own->items, own->count, err);
+    if (!align)
+        align = node_align;
+    if (status == RKT_OK && !align) {
+        status = fit_alignment(trace, &node, &arena, &fitted, err);
+        align = &fitted;
+    }
+    if (status == RKT_OK) {
+        if (pairs->count > 1)
+            qsort(pairs->items, pairs->count, sizeof(*pairs->items), compare_event_starts);
+        status = rkt_clock_map_create(choose_clock(&trace->source.info, raw), pairs->items,
+                                      pairs->count, align, &trace->clock, err);
+    }
+    rkt_raw_trace_release(&node);
+    rkt_arena_release(&arena);
+    return status;
+}
+
+enum rkt_status rkt_raw_trace_load(struct rkt_store_reader *reader, size_t position,
+                                   struct rkt_raw_trace *raw, struct rkt_rank_trace *trace,
+                                   struct rkt_error *err)
+{
+    const struct rkt_store_source *source;
+    enum rkt_status status;
+
+    if (position >= rkt_store_reader_source_count(reader))
+        return rkt_fail(err, RKT_ERR_INVALID, "source %zu of %zu", position,
+                        rkt_store_reader_source_count(reader));
+    source = rkt_store_reader_source(reader, position);
+    trace->names = rkt_strtab_create();
+    if (!trace->names)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for names");
+    status =
+        rkt_store_reader_walk(reader, source->info.source, trace->names, take_events, raw, err);
+    if (status != RKT_OK)
+        return status;
+    trace->source = *source;
+    return make_clock(reader, trace, raw, err);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_RANK_TRACE_PARTS_H
+#define RKT_ANALYSIS_RANK_TRACE_PARTS_H
+
+/*
+ * rank_trace_parts - what the files of rank_trace share; for nobody else.
+ *
+ *   rank_trace_load.c   store -> raw events by kind, the clock map
+ *   rank_trace_build.c  raw events -> sorted arrays in rank time, classes by name
+ *   rank_trace_join.c   GPU work with its launch, threads, SYNC records
+ *   rank_trace_nccl.c   kernels with the NCCL operations that they carry out
+ *   rank_trace.c        life cycle, and the order of all this
+ */
+
+#include "analysis/rank_trace.h"
+
+struct rkt_raw_events {
+    struct rkt_event *items;
+    size_t count;
+    size_t cap;
+};
+
+/* The source's events as they are in the store, in file order per kind. */
+struct rkt_raw_trace {
+    struct rkt_raw_events by_kind[RKT_EVENT_KIND_COUNT];
+};
+
+void rkt_raw_trace_release(struct rkt_raw_trace *raw);
+
+/* Fills raw, trace->source, ->names and ->clock. */
+enum rkt_status rkt_raw_trace_load(struct rkt_store_reader *reader, size_t position,
+                                   struct rkt_raw_trace *raw, struct rkt_rank_trace *trace,
+                                   struct rkt_error *err);
+
+/* All arrays but ops, sorted; classes; losses. Raw SYNC and NCCL events are left for the joins. */
+enum rkt_status rkt_rank_trace_build(struct rkt_rank_trace *trace, const struct rkt_raw_trace *raw,
+                                     const struct rkt_work_rules *rules, struct rkt_error *err);
+
+/* Both stamps to rank time; false (and counted in the trace) when they are impossible or of a
+ * clock that cannot be mapped. *error_ns_out (may be NULL) is the mapping's bound. */
+bool rkt_rank_trace_times(struct rkt_rank_trace *trace, const struct rkt_event *event,
+                          int64_t *start_ns_out, int64_t *end_ns_out, int64_t *error_ns_out);
+
+/* Launch of each work, SYNC records as blocking calls where no API record has their correlation,
+ * main_thread_id. */
+enum rkt_status rkt_rank_trace_join(struct rkt_rank_trace *trace,
+                                    const struct rkt_raw_events *syncs, struct rkt_error *err);
+
+/* ops, and their kernels; kernels launched by NCCL become comm whatever their name. */
+enum rkt_status rkt_rank_trace_link_ops(struct rkt_rank_trace *trace,
+                                        const struct rkt_raw_events *events, struct rkt_error *err);
+
+/* A pair (key, index) and its order, for look-ups by correlation, thread and the like. */
+struct rkt_key_index {
+    uint64_t key;
+    uint32_t index;
+};
+
+void rkt_key_index_sort(struct rkt_key_index *items, size_t count);
+/* Position of the first item with this key or a larger one. */
+size_t rkt_key_index_find(const struct rkt_key_index *items, size_t count, uint64_t key);
+
+#endif
