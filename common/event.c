@@ -21,8 +21,8 @@ static const char *const FUNC_NAMES[] = {
 };
 
 static const char *const LOSS_NAMES[] = {
-    "ring_full",  "names_full", "cupti_dropped", "bad_stamp",
-    "send_queue", "no_ring",    "damaged_input", "capture_off",
+    "ring_full", "names_full",    "cupti_dropped", "bad_stamp",     "send_queue",
+    "no_ring",   "damaged_input", "capture_off",   "too_many_open",
 };
 
 static const char *name_at(const char *const *names, size_t count, size_t index)

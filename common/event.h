@@ -174,6 +174,7 @@ enum rkt_loss_reason {
     RKT_LOSS_NO_RING = 5,       /* more threads than rings */
     RKT_LOSS_DAMAGED_INPUT = 6, /* imported file */
     RKT_LOSS_CAPTURE_OFF = 7,   /* capture was off or replaced in [start, end) */
+    RKT_LOSS_TOO_MANY_OPEN = 8, /* ranges nested, or buckets and the like open, past the limit */
 };
 
 struct rkt_event_kernel {

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/capture/capture.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "agent/capture/marks.h"
+#include "common/log.h"
+
+enum capture_state {
+    STATE_NEW,
+    STATE_ACTIVE,
+    STATE_CLOSING, /* sources stop; what they still hold goes out */
+    STATE_OFF,
+};
+
+/*
+ * What the process has of us: plugin callbacks come without a pointer of ours, so it is
+ * here. The one mutable global of the library.
+ */
+static struct {
+    _Atomic(struct rkt_capture *) capture; /* set before ACTIVE, then never changed */
+    _Atomic enum capture_state state;
+    _Atomic bool has_spoken;
+    pthread_mutex_t start_lock; /* guards the way from NEW to ACTIVE or OFF */
+} process = {.start_lock = PTHREAD_MUTEX_INITIALIZER};
+
+static enum capture_state state_now(void)
+{
+    /* acquire: who sees ACTIVE sees the capture */
+    return atomic_load_explicit(&process.state, memory_order_acquire);
+}
+
+static void set_state(enum capture_state state)
+{
+    atomic_store_explicit(&process.state, state, memory_order_release);
+}
+
+void rkt_capture_say(const char *what, const char *detail)
+{
+    int saved_errno = errno;
+
+    if (!atomic_exchange_explicit(&process.has_spoken, true, memory_order_relaxed))
+        rkt_log(RKT_LOG_WARN, "capture", what, detail ? "detail=\"%s\"" : "", detail);
+    errno = saved_errno;
+}
+
+void rkt_capture_turn_off(const char *why)
+{
+    set_state(STATE_OFF);
+    if (why)
+        rkt_capture_say(why, NULL);
+}
+
+/* ---- fork and exit ---- */
+
+/* The region stays mapped, but is the parent's; so is the connection. */
+static void off_in_child(void)
+{
+    struct rkt_capture *capture = atomic_load_explicit(&process.capture, memory_order_relaxed);
+
+    if (!capture)
+        return;
+    set_state(STATE_OFF);
+    rkt_threads_disown(capture->threads);
+    close(capture->socket_fd);
+}
+
+static void close_at_exit(void)
+{
+    enum capture_state active = STATE_ACTIVE;
+    struct rkt_capture *capture = atomic_load_explicit(&process.capture, memory_order_acquire);
+
+    if (!atomic_compare_exchange_strong_explicit(&process.state, &active, STATE_CLOSING,
+                                                 memory_order_acq_rel, memory_order_relaxed))
+        return;
+    rkt_marks_close(capture->marks, capture->threads);
+    rkt_region_set_closed(capture->region);
+    set_state(STATE_OFF);
+}
+
+/* ---- start ---- */
+
+static void destroy_parts(struct rkt_capture *capture)
+{
+    rkt_marks_destroy(capture->marks);
+    rkt_threads_destroy(capture->threads);
+    rkt_intern_destroy(capture->intern);
+    rkt_region_destroy(capture->region);
+    close(capture->socket_fd);
+    free(capture);
+}
+
+/* Everything that the callbacks will need. Takes the region and the descriptor over. */
+static struct rkt_capture *create_parts(struct rkt_region *region, int socket_fd, uint32_t mask)
+{
+    struct rkt_capture *capture = calloc(1, sizeof(*capture));
+
+    if (!capture) {
+        rkt_region_destroy(region);
+        close(socket_fd);
+        return NULL;
+    }
+    capture->region = region;
+    capture->socket_fd = socket_fd;
+    capture->mask = mask;
+    capture->intern = rkt_intern_create(region);
+    if (capture->intern)
+        capture->threads = rkt_threads_create(region, capture->intern);
+    capture->marks = rkt_marks_create();
+    if (!capture->threads || !capture->marks) {
+        destroy_parts(capture);
+        return NULL;
+    }
+    return capture;
+}
+
+static bool watch_process(void)
+{
+    return pthread_atfork(NULL, NULL, off_in_child) == 0 && atexit(close_at_exit) == 0;
+}
+
+/* Under the lock. */
+static enum capture_state start(void)
+{
+    const char *path = secure_getenv(RKT_ENV_SOCKET);
+    struct rkt_hello hello;
+    struct rkt_welcome welcome;
+    struct rkt_error err = {0};
+    struct rkt_region *region;
+    struct rkt_capture *capture;
+    int socket_fd;
+
+    if (!path || !*path)
+        return STATE_OFF; /* not watched: the usual case of a linked program, no doubt */
+    rkt_hello_fill(&hello);
+    rkt_log_init(hello.rank);
+    if (rkt_hello_connect(path, &hello, &welcome, &region, &socket_fd, &err) != RKT_OK) {
+        rkt_capture_say("this process is not traced", err.text);
+        return STATE_OFF;
+    }
+    capture = create_parts(region, socket_fd, welcome.capture_mask);
+    if (!capture || !watch_process()) {
+        if (capture)
+            destroy_parts(capture);
+        rkt_capture_say("this process is not traced", "no memory");
+        return STATE_OFF;
+    }
+    atomic_store_explicit(&process.capture, capture, memory_order_relaxed);
+    return STATE_ACTIVE;
+}
+
+/* Who comes second does not wait, and is off until the first one is through. */
+static void start_once(void)
+{
+    int saved_errno = errno;
+
+    if (pthread_mutex_trylock(&process.start_lock) == 0) {
+        if (state_now() == STATE_NEW)
+            set_state(start());
+        pthread_mutex_unlock(&process.start_lock);
+    }
+    errno = saved_errno;
+}
+
+struct rkt_capture *rkt_capture_get(enum rkt_capture_bit source)
+{
+    struct rkt_capture *capture;
+
+    if (state_now() == STATE_NEW)
+        start_once();
+    if (state_now() != STATE_ACTIVE)
+        return NULL;
+    capture = atomic_load_explicit(&process.capture, memory_order_relaxed);
+    return capture->mask & source ? capture : NULL;
+}
+
+struct rkt_capture *rkt_capture_running(void)
+{
+    enum capture_state state = state_now();
+
+    if (state != STATE_ACTIVE && state != STATE_CLOSING)
+        return NULL;
+    return atomic_load_explicit(&process.capture, memory_order_relaxed);
+}

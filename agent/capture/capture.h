@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_CAPTURE_CAPTURE_H
+#define RKT_CAPTURE_CAPTURE_H
+
+/*
+ * capture - the part of ranktrace that lives in a training process.
+ *
+ *     CUDA ─InitializeInjection─▶ cupti_source ─┐
+ *     NCCL ─ncclProfiler_v*─────▶ nccl_source  ─┼─▶ thread ─▶ ring ═▶ sidecar
+ *     job ──ranktrace_*─────────▶ marks        ─┘
+ *
+ * Starts with the first use of any role: connects to RANKTRACE_SOCKET and maps the region.
+ * Without that variable, or on any doubt, it is off for good; a doubt is said once, as one
+ * line on stderr. Nothing of it blocks (the start waits a few seconds at most for a sidecar
+ * that does not answer), exits, raises a signal, prints more, or changes errno.
+ *
+ * Fork:    the child is off and leaves the shared memory alone.
+ * Exit:    an atexit handler takes what CUPTI still holds and marks the region as closed.
+ *          What is in the rings outlives the process however it ends.
+ * Owner:   the process; one per process, never freed, since any thread may be inside.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/capture/intern.h"
+#include "agent/capture/thread.h"
+#include "agent/hello.h"
+#include "agent/region.h"
+
+struct rkt_marks;
+
+/* Set by the start, then read only. */
+struct rkt_capture {
+    struct rkt_region *region;
+    struct rkt_intern *intern;
+    struct rkt_threads *threads;
+    struct rkt_marks *marks;
+    uint32_t mask; /* enum rkt_capture_bit */
+    int socket_fd; /* its hang-up: the sidecar is gone */
+};
+
+/* The capture for a source; starts it if need be. NULL: off, or this source is not wanted. */
+struct rkt_capture *rkt_capture_get(enum rkt_capture_bit source);
+
+/* The capture while it runs or closes; never starts it. NULL: off. */
+struct rkt_capture *rkt_capture_running(void);
+
+/* Stop for good. `why` is said once; NULL says nothing. */
+void rkt_capture_turn_off(const char *why);
+
+/* Say one line, if nothing was said before. `detail` may be NULL. */
+void rkt_capture_say(const char *what, const char *detail);
+
+#endif

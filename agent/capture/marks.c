@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/capture/marks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/capture/capture.h"
+#include "agent/include/ranktrace.h"
+#include "common/clock.h"
+
+#define OPEN_BUCKETS_MAX 1024u /* DDP has some tens of buckets in a step */
+
+enum slot_state {
+    SLOT_FREE = 0,
+    SLOT_BUSY = 1, /* one thread fills or reads it */
+    SLOT_OPEN = 2,
+    SLOT_STATE_BITS = 2,
+};
+
+struct bucket_slot {
+    /* (use << SLOT_STATE_BITS) | state: a handle of an earlier use does not fit */
+    _Atomic uint64_t tag;
+    struct rkt_event event;
+};
+
+struct rkt_marks {
+    _Atomic uint64_t step;
+    _Atomic uint64_t step_start_ns; /* 0: no step is open */
+    _Atomic uint32_t next_slot;
+    struct bucket_slot slots[OPEN_BUCKETS_MAX];
+};
+
+struct rkt_marks *rkt_marks_create(void)
+{
+    return calloc(1, sizeof(struct rkt_marks));
+}
+
+void rkt_marks_destroy(struct rkt_marks *marks)
+{
+    free(marks);
+}
+
+/* NULL when marks are not recorded. */
+static struct rkt_capture *recording(void)
+{
+    return rkt_capture_get(RKT_CAPTURE_MARKS);
+}
+
+static struct rkt_event range_event(uint8_t type, uint64_t start_ns, uint64_t end_ns)
+{
+    return (struct rkt_event){
+        .kind = RKT_EVENT_RANGE,
+        .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+        .type = type,
+        .start_ns = start_ns,
+        .end_ns = end_ns,
+    };
+}
+
+/* ---- steps ---- */
+
+/* End the open step, if any, at end_ns; 0: its end was not seen. */
+static void close_step(struct rkt_marks *marks, struct rkt_threads *threads, uint64_t end_ns)
+{
+    uint64_t start_ns = atomic_exchange_explicit(&marks->step_start_ns, 0, memory_order_relaxed);
+    const struct rkt_thread *thread;
+    struct rkt_event event;
+
+    if (start_ns == 0)
+        return;
+    event = range_event(RKT_RANGE_STEP, start_ns, end_ns ? end_ns : start_ns);
+    thread = rkt_threads_get(threads);
+    event.flags = end_ns ? 0 : RKT_FLAG_NO_END;
+    event.thread_id = thread ? thread->thread_id : 0;
+    event.range.value = atomic_load_explicit(&marks->step, memory_order_relaxed);
+    (void)rkt_threads_push(threads, &event);
+}
+
+void ranktrace_step(uint64_t step)
+{
+    struct rkt_capture *capture = recording();
+    uint64_t now_ns;
+
+    if (!capture)
+        return;
+    now_ns = rkt_now_raw_ns();
+    close_step(capture->marks, capture->threads, now_ns);
+    atomic_store_explicit(&capture->marks->step, step, memory_order_relaxed);
+    atomic_store_explicit(&capture->marks->step_start_ns, now_ns, memory_order_relaxed);
+}
+
+void ranktrace_step_end(void)
+{
+    struct rkt_capture *capture = recording();
+
+    if (capture)
+        close_step(capture->marks, capture->threads, rkt_now_raw_ns());
+}
+
+/* ---- ranges and phases ---- */
+
+static void open_range(struct rkt_capture *capture, uint8_t type, const char *name)
+{
+    uint64_t now_ns = rkt_now_raw_ns();
+    struct rkt_thread *thread = rkt_threads_get(capture->threads);
+    struct rkt_open_range *range;
+
+    if (!thread)
+        return; /* the end will be counted as lost */
+    if (thread->open_count == RKT_OPEN_RANGES_MAX) {
+        thread->too_deep_count++;
+        return;
+    }
+    range = &thread->open[thread->open_count++];
+    range->start_ns = now_ns;
+    range->type = type;
+    range->name_id = name ? rkt_intern_name(capture->intern, name, strlen(name)) : 0;
+}
+
+/* Push the innermost open range, as ended at end_ns. */
+static void push_innermost(struct rkt_thread *thread, uint64_t end_ns)
+{
+    const struct rkt_open_range *range = &thread->open[--thread->open_count];
+    struct rkt_event event = range_event(range->type, range->start_ns, end_ns);
+
+    event.name_id = range->name_id;
+    event.thread_id = thread->thread_id;
+    (void)rkt_ring_push(thread->ring, &event);
+}
+
+/* End the innermost open range of this type, and those inside it that were left open. */
+static void close_range(struct rkt_capture *capture, uint8_t type)
+{
+    uint64_t now_ns = rkt_now_raw_ns();
+    struct rkt_thread *thread = rkt_threads_get(capture->threads);
+    uint32_t depth;
+
+    if (!thread) {
+        rkt_region_count_no_ring(capture->region);
+        return;
+    }
+    if (thread->too_deep_count > 0) {
+        thread->too_deep_count--;
+        rkt_threads_push_loss(capture->threads, RKT_LOSS_TOO_MANY_OPEN, RKT_EVENT_RANGE, 1, 0);
+        return;
+    }
+    depth = thread->open_count;
+    while (depth > 0 && thread->open[depth - 1].type != type)
+        depth--;
+    while (depth > 0 && thread->open_count >= depth)
+        push_innermost(thread, now_ns);
+}
+
+/* The enums of the two headers agree on these. */
+static bool is_phase(enum ranktrace_phase phase)
+{
+    static_assert((int)RANKTRACE_FORWARD == (int)RKT_RANGE_FORWARD &&
+                      (int)RANKTRACE_COMM_WAIT == (int)RKT_RANGE_COMM_WAIT,
+                  "phases are range types");
+    return phase >= RANKTRACE_FORWARD && phase <= RANKTRACE_COMM_WAIT;
+}
+
+void ranktrace_phase_begin(enum ranktrace_phase phase)
+{
+    struct rkt_capture *capture = recording();
+
+    if (capture && is_phase(phase))
+        open_range(capture, (uint8_t)phase, NULL);
+}
+
+void ranktrace_phase_end(enum ranktrace_phase phase)
+{
+    struct rkt_capture *capture = recording();
+
+    if (capture && is_phase(phase))
+        close_range(capture, (uint8_t)phase);
+}
+
+void ranktrace_range_push(const char *name)
+{
+    struct rkt_capture *capture = recording();
+
+    if (capture)
+        open_range(capture, RKT_RANGE_USER, name);
+}
+
+void ranktrace_range_pop(void)
+{
+    struct rkt_capture *capture = recording();
+
+    if (capture)
+        close_range(capture, RKT_RANGE_USER);
+}
+
+void ranktrace_mark(const char *name)
+{
+    struct rkt_capture *capture = recording();
+    const struct rkt_thread *thread;
+    struct rkt_event event;
+    uint64_t now_ns;
+
+    if (!capture)
+        return;
+    now_ns = rkt_now_raw_ns();
+    event = range_event(RKT_RANGE_MARK, now_ns, now_ns);
+    event.name_id = name ? rkt_intern_name(capture->intern, name, strlen(name)) : 0;
+    thread = rkt_threads_get(capture->threads);
+    event.thread_id = thread ? thread->thread_id : 0;
+    (void)rkt_threads_push(capture->threads, &event);
+}
+
+int ranktrace_is_active(void)
+{
+    return recording() ? 1 : 0;
+}
+
+/* ---- buckets ---- */
+
+/* A free slot, now BUSY; OPEN_BUCKETS_MAX when there is none. *tag_out is as OPEN will be. */
+static size_t take_slot(struct rkt_marks *marks, uint64_t *tag_out)
+{
+    uint32_t first = atomic_fetch_add_explicit(&marks->next_slot, 1, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < OPEN_BUCKETS_MAX; i++) {
+        size_t at = (first + i) % OPEN_BUCKETS_MAX;
+        uint64_t tag = atomic_load_explicit(&marks->slots[at].tag, memory_order_relaxed);
+
+        if ((tag & ((1u << SLOT_STATE_BITS) - 1)) != SLOT_FREE)
+            continue;
+        /* acquire: the last user has read the slot */
+        if (atomic_compare_exchange_strong_explicit(&marks->slots[at].tag, &tag, tag | SLOT_BUSY,
+                                                    memory_order_acquire, memory_order_relaxed)) {
+            *tag_out = tag | SLOT_OPEN;
+            return at;
+        }
+    }
+    return OPEN_BUCKETS_MAX;
+}
+
+/* Take the event out of a slot that is open under this tag; false when it is not. */
+static bool empty_slot(struct bucket_slot *slot, uint64_t tag, struct rkt_event *event_out)
+{
+    uint64_t use = tag >> SLOT_STATE_BITS;
+
+    /* acquire: the event, as its beginner wrote it */
+    if (!atomic_compare_exchange_strong_explicit(&slot->tag, &tag,
+                                                 (use << SLOT_STATE_BITS) | SLOT_BUSY,
+                                                 memory_order_acquire, memory_order_relaxed))
+        return false;
+    *event_out = slot->event;
+    atomic_store_explicit(&slot->tag, (use + 1) << SLOT_STATE_BITS, memory_order_release);
+    return true;
+}
+
+/* A handle is tag * OPEN_BUCKETS_MAX + slot; never 0, since the tag says OPEN. */
+uint64_t ranktrace_bucket_begin(uint32_t index, uint64_t bytes, uint32_t param_count)
+{
+    struct rkt_capture *capture = recording();
+    const struct rkt_thread *thread;
+    struct bucket_slot *slot;
+    uint64_t now_ns;
+    uint64_t tag;
+    size_t at;
+
+    if (!capture)
+        return 0;
+    now_ns = rkt_now_raw_ns();
+    at = take_slot(capture->marks, &tag);
+    if (at == OPEN_BUCKETS_MAX) {
+        rkt_threads_push_loss(capture->threads, RKT_LOSS_TOO_MANY_OPEN, RKT_EVENT_BUCKET, 1, 0);
+        return 0;
+    }
+    slot = &capture->marks->slots[at];
+    thread = rkt_threads_get(capture->threads);
+    slot->event = (struct rkt_event){
+        .kind = RKT_EVENT_BUCKET,
+        .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+        .start_ns = now_ns,
+        .thread_id = thread ? thread->thread_id : 0,
+        .bucket = {.bytes = bytes,
+                   .step = atomic_load_explicit(&capture->marks->step, memory_order_relaxed),
+                   .index = index,
+                   .param_count = param_count},
+    };
+    atomic_store_explicit(&slot->tag, tag, memory_order_release);
+    return tag * OPEN_BUCKETS_MAX + at;
+}
+
+void ranktrace_bucket_end(uint64_t handle)
+{
+    struct rkt_capture *capture = recording();
+    uint64_t now_ns = rkt_now_raw_ns();
+    struct rkt_event event;
+
+    if (!capture || handle == 0 ||
+        !empty_slot(&capture->marks->slots[handle % OPEN_BUCKETS_MAX], handle / OPEN_BUCKETS_MAX,
+                    &event))
+        return;
+    event.end_ns = now_ns;
+    (void)rkt_threads_push(capture->threads, &event);
+}
+
+/* ---- exit ---- */
+
+void rkt_marks_close(struct rkt_marks *marks, struct rkt_threads *threads)
+{
+    close_step(marks, threads, 0);
+    for (size_t i = 0; i < OPEN_BUCKETS_MAX; i++) {
+        uint64_t tag = atomic_load_explicit(&marks->slots[i].tag, memory_order_relaxed);
+        struct rkt_event event;
+
+        if ((tag & ((1u << SLOT_STATE_BITS) - 1)) != SLOT_OPEN ||
+            !empty_slot(&marks->slots[i], tag, &event))
+            continue;
+        event.end_ns = event.start_ns;
+        event.flags = RKT_FLAG_NO_END;
+        (void)rkt_threads_push(threads, &event);
+    }
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_TESTS_UNIT_CAPTURE_JOB_H
+#define RKT_TESTS_UNIT_CAPTURE_JOB_H
+
+/*
+ * capture_job - a job in a process of its own, and its sidecar in the test.
+ *
+ * capture starts once per process, so each test has its own: job_run forks before anything
+ * of it was used, runs the function there, and collects everything until the process ended.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/hello.h"
+#include "common/event.h"
+
+#define JOB_EVENTS_MAX 200000u
+#define JOB_NAMES_MAX 4096u
+
+struct job {
+    /* set before job_run */
+    struct rkt_region_config config;
+    uint32_t mask;
+    bool has_no_sidecar;  /* RANKTRACE_SOCKET leads nowhere */
+    bool has_no_variable; /* RANKTRACE_SOCKET is not set */
+    bool does_hang_up;    /* the sidecar leaves at once after the welcome */
+    bool does_not_drain;  /* until the process has ended */
+
+    /* what came of it */
+    int wait_status;
+    bool was_connected;
+    bool was_closed;
+    struct rkt_hello hello;
+    struct rkt_region_losses losses;
+    struct rkt_event *events;
+    size_t event_count;
+    char *names[JOB_NAMES_MAX]; /* by id */
+    uint32_t name_count;        /* highest id */
+    char stderr_text[4096];
+};
+
+/* All of the defaults: 8 rings of 4096 events, everything captured. */
+void job_init(struct job *job);
+void job_free(struct job *job);
+void job_run(struct job *job, void (*function)(void));
+
+/* Events of this kind and type (-1: any); *first_out may be NULL. */
+size_t job_count(const struct job *job, enum rkt_event_kind kind, int type,
+                 const struct rkt_event **first_out);
+const char *job_name(const struct job *job, uint32_t id);
+/* The first event with this kind and name; NULL when there is none. */
+const struct rkt_event *job_find(const struct job *job, enum rkt_event_kind kind, const char *name);
+
+#endif
