@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/import/json_objects.h"
+
+#include <cstring>
+#include <new>
+#include <string_view>
+#include <vector>
+
+#include <simdjson.h>
+
+namespace ondemand = simdjson::ondemand;
+
+static_assert(RKT_JSON_PADDING >= simdjson::SIMDJSON_PADDING, "simdjson reads past the text");
+
+struct rkt_json_parser {
+    ondemand::parser simd;
+    std::vector<rkt_json_field> fields;
+};
+
+namespace
+{
+
+/* What stands between the quotes of a token that begins with one. */
+std::string_view inside_quotes(std::string_view token)
+{
+    size_t end = token.rfind('"');
+
+    return end == 0 ? std::string_view() : token.substr(1, end - 1);
+}
+
+std::string_view without_blank(std::string_view token)
+{
+    while (!token.empty() && std::strchr(" \t\r\n", token.back()))
+        token.remove_suffix(1);
+    return token;
+}
+
+std::string_view key_of(ondemand::field &field)
+{
+    const char *begin = field.key().raw();
+    const char *at = begin;
+
+    while (*at != '"')
+        at += *at == '\\' ? 2 : 1;
+    return std::string_view(begin, static_cast<size_t>(at - begin));
+}
+
+bool read_value(ondemand::value value, rkt_json_field *out)
+{
+    std::string_view token = value.raw_json_token();
+    simdjson::error_code error = simdjson::SUCCESS;
+
+    if (token.empty())
+        return false;
+    out->is_text = token[0] == '"';
+    if (out->is_text) {
+        token = inside_quotes(token);
+    } else if (token[0] == '{') {
+        ondemand::object object;
+
+        error = value.get_object().get(object);
+        if (!error)
+            error = object.raw_json().get(token);
+    } else if (token[0] == '[') {
+        ondemand::array array;
+
+        error = value.get_array().get(array);
+        if (!error)
+            error = array.raw_json().get(token);
+    }
+    if (!out->is_text)
+        token = without_blank(token); /* raw tokens run up to the next one */
+    out->value = token.data();
+    out->value_bytes = token.size();
+    return !error;
+}
+
+bool read_fields(rkt_json_parser *parser, ondemand::object object, bool in_args,
+                 const rkt_json_object_visitor *visitor);
+
+bool read_args(rkt_json_parser *parser, ondemand::value value,
+               const rkt_json_object_visitor *visitor)
+{
+    ondemand::object args;
+
+    if (visitor->wants_args &&
+        !visitor->wants_args(visitor->ctx, parser->fields.data(), parser->fields.size()))
+        return true; /* the iterator skips what was not read */
+    if (value.get_object().get(args))
+        return false;
+    return read_fields(parser, args, true, visitor);
+}
+
+bool read_fields(rkt_json_parser *parser, ondemand::object object, bool in_args,
+                 const rkt_json_object_visitor *visitor)
+{
+    for (auto result : object) {
+        ondemand::field field;
+        rkt_json_field flat;
+        std::string_view key;
+
+        if (std::move(result).get(field))
+            return false;
+        key = key_of(field);
+        flat.key = key.data();
+        flat.key_bytes = key.size();
+        flat.in_args = in_args;
+        if (!in_args && key == "args" && field.value().raw_json_token()[0] == '{') {
+            if (!read_args(parser, field.value(), visitor))
+                return false;
+            continue;
+        }
+        if (!read_value(field.value(), &flat))
+            return false;
+        parser->fields.push_back(flat);
+    }
+    return true;
+}
+
+rkt_json_outcome read_object(rkt_json_parser *parser, ondemand::object object, const char *text,
+                             const rkt_json_object_visitor *visitor)
+{
+    rkt_json_object flat;
+
+    parser->fields.clear();
+    if (!read_fields(parser, object, false, visitor))
+        return RKT_JSON_WRONG;
+    flat.fields = parser->fields.data();
+    flat.count = parser->fields.size();
+    flat.text = text;
+    return visitor->object(visitor->ctx, &flat) ? RKT_JSON_DONE : RKT_JSON_STOPPED;
+}
+
+bool at_end(ondemand::document &document)
+{
+    return document.current_location().error() == simdjson::OUT_OF_BOUNDS;
+}
+
+rkt_json_outcome read_array(rkt_json_parser *parser, ondemand::document &document,
+                            const rkt_json_object_visitor *visitor, rkt_json_progress *progress)
+{
+    ondemand::array array;
+
+    if (document.get_array().get(array))
+        return RKT_JSON_WRONG;
+    for (auto result : array) {
+        ondemand::value value;
+        ondemand::object object;
+        rkt_json_outcome outcome;
+
+        if (std::move(result).get(value))
+            return RKT_JSON_WRONG;
+        progress->last = value.raw_json_token().data();
+        progress->was_given = false;
+        if (value.get_object().get(object))
+            return RKT_JSON_WRONG;
+        outcome = read_object(parser, object, progress->last, visitor);
+        if (outcome != RKT_JSON_DONE)
+            return outcome;
+        progress->was_given = true;
+    }
+    return at_end(document) ? RKT_JSON_DONE : RKT_JSON_ENDED;
+}
+
+simdjson::error_code begin(rkt_json_parser *parser, const char *text, size_t len,
+                           ondemand::document *document_out)
+{
+    return parser->simd.iterate(simdjson::padded_string_view(text, len, len + RKT_JSON_PADDING))
+        .get(*document_out);
+}
+
+rkt_json_outcome parse_array(rkt_json_parser *parser, const char *text, size_t len,
+                             const rkt_json_object_visitor *visitor, rkt_json_progress *progress)
+{
+    ondemand::document document;
+    simdjson::error_code error = begin(parser, text, len, &document);
+
+    if (error)
+        return error == simdjson::MEMALLOC ? RKT_JSON_NOMEM : RKT_JSON_WRONG;
+    return read_array(parser, document, visitor, progress);
+}
+
+rkt_json_outcome parse_object(rkt_json_parser *parser, const char *text, size_t len,
+                              const rkt_json_object_visitor *visitor)
+{
+    ondemand::document document;
+    ondemand::object object;
+    rkt_json_outcome outcome;
+    simdjson::error_code error = begin(parser, text, len, &document);
+
+    if (error)
+        return error == simdjson::MEMALLOC ? RKT_JSON_NOMEM : RKT_JSON_WRONG;
+    if (document.get_object().get(object))
+        return RKT_JSON_WRONG;
+    outcome = read_object(parser, object, text, visitor);
+    if (outcome == RKT_JSON_DONE && !at_end(document))
+        return RKT_JSON_ENDED;
+    return outcome;
+}
+
+} // namespace
+
+extern "C" {
+
+struct rkt_json_parser *rkt_json_parser_create(void)
+{
+    return new (std::nothrow) rkt_json_parser;
+}
+
+void rkt_json_parser_destroy(struct rkt_json_parser *parser)
+{
+    delete parser;
+}
+
+/* No exception may pass into C: memory is all that can throw here. */
+enum rkt_json_outcome rkt_json_parse_array(struct rkt_json_parser *parser, const char *text,
+                                           size_t len,
+                                           const struct rkt_json_object_visitor *visitor,
+                                           struct rkt_json_progress *progress_out)
+{
+    progress_out->last = nullptr;
+    progress_out->was_given = false;
+    try {
+        return parse_array(parser, text, len, visitor, progress_out);
+    } catch (const std::bad_alloc &) {
+        return RKT_JSON_NOMEM;
+    }
+}
+
+enum rkt_json_outcome rkt_json_parse_object(struct rkt_json_parser *parser, const char *text,
+                                            size_t len,
+                                            const struct rkt_json_object_visitor *visitor)
+{
+    try {
+        return parse_object(parser, text, len, visitor);
+    } catch (const std::bad_alloc &) {
+        return RKT_JSON_NOMEM;
+    }
+}
+}

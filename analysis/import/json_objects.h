@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_IMPORT_JSON_OBJECTS_H
+#define RKT_ANALYSIS_IMPORT_JSON_OBJECTS_H
+
+/*
+ * json_objects - JSON objects as flat lists of raw tokens: the C face of simdjson.
+ *
+ * Place:   json_reader -> [json_objects] -> kineto.
+ *          Its .cc is the only C++ file of the project and the only one that knows simdjson.
+ * Fields:  in the order of the text; those inside the member "args" come with in_args.
+ *          Tokens point into the text: strings without their quotes and with their escapes as
+ *          they are, everything else (also whole arrays and objects) as written.
+ * Threads: one at a time per parser.
+ * Speed:   simdjson picks the best instruction set at run time for its first pass, which finds all
+ *          tokens; raw tokens leave nothing to do for the part that is bound at compile time.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RKT_JSON_PADDING 64u /* readable bytes that must follow a text */
+
+struct rkt_json_field {
+    const char *key; /* without quotes, escapes as they are */
+    size_t key_bytes;
+    const char *value;
+    size_t value_bytes;
+    bool is_text; /* a string: value is what stands between its quotes */
+    bool in_args;
+};
+
+struct rkt_json_object {
+    const struct rkt_json_field *fields;
+    size_t count;
+    const char *text; /* its '{' */
+};
+
+struct rkt_json_parser;
+
+struct rkt_json_parser *rkt_json_parser_create(void); /* NULL when memory is out */
+void rkt_json_parser_destroy(struct rkt_json_parser *parser);
+
+struct rkt_json_object_visitor {
+    void *ctx;
+    /* Are the fields in args wanted? Gets those before args. NULL: always. */
+    bool (*wants_args)(void *ctx, const struct rkt_json_field *fields, size_t count);
+    /* Gets each whole object; false stops. */
+    bool (*object)(void *ctx, const struct rkt_json_object *object);
+};
+
+enum rkt_json_outcome {
+    RKT_JSON_DONE,    /* all of the text */
+    RKT_JSON_ENDED,   /* the array ends before the text does */
+    RKT_JSON_WRONG,   /* an element is no object or does not parse */
+    RKT_JSON_STOPPED, /* the visitor said so */
+    RKT_JSON_NOMEM,
+};
+
+/* How far an array was read. */
+struct rkt_json_progress {
+    const char *last; /* where the last element that was begun begins; NULL: none was */
+    bool was_given;   /* the visitor had it: what is wrong comes behind it */
+};
+
+/* `text` is an array of objects. */
+enum rkt_json_outcome rkt_json_parse_array(struct rkt_json_parser *parser, const char *text,
+                                           size_t len,
+                                           const struct rkt_json_object_visitor *visitor,
+                                           struct rkt_json_progress *progress_out);
+/* `text` is one object. */
+enum rkt_json_outcome rkt_json_parse_object(struct rkt_json_parser *parser, const char *text,
+                                            size_t len,
+                                            const struct rkt_json_object_visitor *visitor);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

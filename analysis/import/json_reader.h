@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_IMPORT_JSON_READER_H
+#define RKT_ANALYSIS_IMPORT_JSON_READER_H
+
+/*
+ * json_reader - a trace file of any size as a stream of events and members.
+ *
+ * Place:   text_source -> [json_reader] -> kineto.
+ * Form:    {"traceEvents": [ ... ], other members before and after} or the bare array.
+ * Windows: about 1 MiB of events is parsed at a time, cut where one event ends. A window
+ *          that does not parse is walked event by event, and text that only breaks JSON's
+ *          rules for characters is repaired; so a bad byte costs the event that it is in. Memory
+ *          does not grow with the file.
+ * Damage:  what could not be read is counted and its first place kept; never passed over.
+ * Threads: one at a time.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/import/json_objects.h"
+#include "analysis/import/text_source.h"
+#include "common/status.h"
+
+#define RKT_JSON_WINDOW_BYTES (1u << 20)
+#define RKT_JSON_WINDOW_BYTES_MIN 256u
+#define RKT_JSON_VALUE_BYTES_MAX (64u << 20) /* one event, or one other member */
+
+struct rkt_json_handler {
+    void *ctx;
+    /* As in json_objects.h. */
+    bool (*wants_args)(void *ctx, const struct rkt_json_field *fields, size_t count);
+    enum rkt_status (*event)(void *ctx, const struct rkt_json_object *event, struct rkt_error *err);
+    /* A member beside traceEvents; the field's tokens as in json_objects.h. */
+    enum rkt_status (*member)(void *ctx, const struct rkt_json_field *member,
+                              struct rkt_error *err);
+};
+
+struct rkt_json_stats {
+    uint64_t json_bytes;
+    uint64_t event_count;    /* given to the handler */
+    uint64_t repaired_count; /* of those, with characters that JSON forbids */
+    uint64_t damaged_count;  /* events that could not be read; at least one per damaged place */
+    uint64_t damaged_bytes;
+    uint64_t first_damage; /* byte of the JSON text; UINT64_MAX: none */
+    bool has_events;       /* traceEvents was there, or the file is an array */
+    bool is_object;        /* the object form */
+    bool is_cut;           /* the text ends before the JSON does */
+    bool has_rest;         /* something stands behind the end of the JSON */
+};
+
+/*
+ * Reads all of `source`. RKT_ERR_FORMAT: this is no JSON; the text says what it looks like. An error
+ * of the handler ends the walk and is passed on. `window_bytes` 0: the usual.
+ */
+enum rkt_status rkt_json_read(struct rkt_text_source *source, size_t window_bytes,
+                              const struct rkt_json_handler *handler,
+                              struct rkt_json_stats *stats_out, struct rkt_error *err);
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/import/json_scan.h"
+
+#include <string.h>
+
+#include "common/units.h"
+
+#define NUMBER_BYTES_MAX 40
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+size_t rkt_json_skip_blank(const char *text, size_t len, size_t from)
+{
+    while (from < len && is_blank(text[from]))
+        from++;
+    return from;
+}
+
+/* Where an event begins: '{', a key that events have, and a colon. */
+static bool is_event_start(const char *text, size_t len, size_t at, bool only_ph)
+{
+    static const char *const KEYS[] = {"\"ph\"",  "\"name\"", "\"cat\"", "\"pid\"",
+                                       "\"tid\"", "\"ts\"",   "\"id\""};
+    size_t key_count = only_ph ? 1 : sizeof(KEYS) / sizeof(KEYS[0]);
+    size_t key = rkt_json_skip_blank(text, len, at + 1);
+
+    if (text[at] != '{' || key >= len || text[key] != '"')
+        return false;
+    for (size_t i = 0; i < key_count; i++) {
+        size_t bytes = strlen(KEYS[i]);
+
+        if (len - key >= bytes && memcmp(text + key, KEYS[i], bytes) == 0) {
+            size_t colon = rkt_json_skip_blank(text, len, key + bytes);
+
+            return colon < len && text[colon] == ':';
+        }
+    }
+    return false;
+}
+
+/*
+ * The closing quote of the string that opens at text[from]. A raw '{"key":' inside is no part of
+ * any string, as its quotes would be escaped: a quote is missing before it.
+ */
+static enum rkt_scan_result scan_string(const char *text, size_t len, size_t from, size_t *end_out)
+{
+    for (size_t at = from + 1; at < len; at++) {
+        if (text[at] == '\\') {
+            at++;
+        } else if (text[at] == '"') {
+            *end_out = at + 1;
+            return RKT_SCAN_FOUND;
+        } else if (text[at] == '{' && is_event_start(text, len, at, false)) {
+            *end_out = at;
+            return RKT_SCAN_BROKEN;
+        }
+    }
+    return RKT_SCAN_MORE;
+}
+
+static enum rkt_scan_result scan_nested(const char *text, size_t len, size_t from, size_t *end_out)
+{
+    size_t depth = 0;
+
+    for (size_t at = from; at < len; at++) {
+        char c = text[at];
+
+        if (c == '"') {
+            enum rkt_scan_result result = scan_string(text, len, at, end_out);
+
+            if (result != RKT_SCAN_FOUND)
+                return result;
+            at = *end_out - 1;
+        } else if (c == '{' || c == '[') {
+            if (depth > 0 && c == '{' && text[from] == '{' && is_event_start(text, len, at, true)) {
+                *end_out = at;
+                return RKT_SCAN_BROKEN;
+            }
+            depth++;
+        } else if ((c == '}' || c == ']') && --depth == 0) {
+            *end_out = at + 1;
+            return RKT_SCAN_FOUND;
+        }
+    }
+    return RKT_SCAN_MORE;
+}
+
+enum rkt_scan_result rkt_json_scan_value(const char *text, size_t len, size_t from, size_t *end_out)
+{
+    size_t at = from;
+
+    if (from >= len)
+        return RKT_SCAN_MORE;
+    if (text[from] == '"')
+        return scan_string(text, len, from, end_out);
+    if (text[from] == '{' || text[from] == '[')
+        return scan_nested(text, len, from, end_out);
+    while (at < len && !is_blank(text[at]) && !strchr(",]}", text[at]))
+        at++;
+    if (at == len)
+        return RKT_SCAN_MORE;
+    *end_out = at;
+    return RKT_SCAN_FOUND;
+}
+
+size_t rkt_json_find_event(const char *text, size_t len, size_t from)
+{
+    while (from < len) {
+        const char *brace = memchr(text + from, '{', len - from);
+
+        if (!brace)
+            return len;
+        from = (size_t)(brace - text);
+        if (is_event_start(text, len, from, false))
+            return from;
+        from++;
+    }
+    return len;
+}
+
+/* One , "key": value at `from`; false where something else is. */
+static bool skip_member(const char *text, size_t len, size_t from, size_t *end_out,
+                        bool *is_known_out)
+{
+    /* args of events have no such keys */
+    static const char *const OUTER_KEYS[] = {"\"traceName\"", "\"baseTimeNanoseconds\"",
+                                             "\"displayTimeUnit\""};
+    size_t key = rkt_json_skip_blank(text, len, from + 1);
+    size_t at;
+
+    if (key >= len || text[key] != '"' || scan_string(text, len, key, &at) != RKT_SCAN_FOUND)
+        return false;
+    for (size_t i = 0; i < sizeof(OUTER_KEYS) / sizeof(OUTER_KEYS[0]); i++)
+        *is_known_out |=
+            at - key == strlen(OUTER_KEYS[i]) && memcmp(text + key, OUTER_KEYS[i], at - key) == 0;
+    at = rkt_json_skip_blank(text, len, at);
+    if (at >= len || text[at] != ':')
+        return false;
+    at = rkt_json_skip_blank(text, len, at + 1);
+    return rkt_json_scan_value(text, len, at, end_out) == RKT_SCAN_FOUND && *end_out > at;
+}
+
+static bool is_list_end(const char *text, size_t len, size_t at)
+{
+    bool is_known = false;
+
+    at = rkt_json_skip_blank(text, len, at + 1);
+    while (at < len && text[at] == ',') {
+        if (!skip_member(text, len, at, &at, &is_known))
+            return false;
+        at = rkt_json_skip_blank(text, len, at);
+    }
+    return is_known && at < len && text[at] == '}' && rkt_json_skip_blank(text, len, at + 1) == len;
+}
+
+size_t rkt_json_find_list_end(const char *text, size_t len, size_t from)
+{
+    while (from < len) {
+        const char *bracket = memchr(text + from, ']', len - from);
+
+        if (!bracket)
+            return len;
+        from = (size_t)(bracket - text);
+        if (is_list_end(text, len, from))
+            return from;
+        from++;
+    }
+    return len;
+}
+
+static size_t back_over_blank(const char *text, size_t from, size_t at)
+{
+    while (at > from && is_blank(text[at - 1]))
+        at--;
+    return at;
+}
+
+size_t rkt_json_find_cut(const char *text, size_t len, size_t from)
+{
+    size_t end = len;
+
+    while (end > from) {
+        const char *brace = memrchr(text + from, '{', end - from);
+        size_t at;
+
+        if (!brace)
+            return from;
+        end = (size_t)(brace - text);
+        at = back_over_blank(text, from, end);
+        if (at == from || text[at - 1] != ',')
+            continue;
+        at = back_over_blank(text, from, at - 1);
+        if (at > from && text[at - 1] == '}')
+            return at;
+    }
+    return from;
+}
+
+/* Bytes of the UTF-8 character at text[0]; 0 if it is none. */
+static size_t utf8_bytes(const unsigned char *text, size_t len)
+{
+    static const uint32_t SMALLEST[] = {0, 0, 0x80, 0x800, 0x10000};
+    uint32_t code;
+    size_t bytes;
+
+    if (text[0] < 0x80)
+        return 1;
+    bytes = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
+    if (text[0] < 0xc2 || text[0] > 0xf4 || bytes > len)
+        return 0;
+    code = text[0] & (0xffu >> (bytes + 1));
+    for (size_t i = 1; i < bytes; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (text[i] & 0x3fu);
+    }
+    if (code < SMALLEST[bytes] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+        return 0;
+    return bytes;
+}
+
+static size_t put_control(unsigned char c, char *out)
+{
+    static const char HEX[] = "0123456789abcdef";
+    const char escape[6] = {'\\', 'u', '0', '0', HEX[c >> 4], HEX[c & 15]};
+
+    memcpy(out, escape, sizeof(escape));
+    return sizeof(escape);
+}
+
+/* One character of the text into out; *taken_out bytes of it are used up. */
+static size_t put_clean(const char *text, size_t len, bool in_string, char *out, size_t *taken_out)
+{
+    unsigned char c = (unsigned char)text[0];
+    size_t bytes = utf8_bytes((const unsigned char *)text, len);
+
+    *taken_out = bytes > 0 ? bytes : 1;
+    if (bytes == 0) {
+        memcpy(out, "\xef\xbf\xbd", 3);
+        return 3;
+    }
+    if (c < 0x20 && in_string)
+        return put_control(c, out);
+    if (c < 0x20) {
+        out[0] = ' ';
+        return 1;
+    }
+    memcpy(out, text, bytes);
+    return bytes;
+}
+
+size_t rkt_json_sanitise(const char *text, size_t len, char *out)
+{
+    bool in_string = false;
+    size_t used = 0;
+    size_t at = 0;
+
+    while (at < len) {
+        size_t taken;
+
+        if (in_string && text[at] == '\\' && at + 1 < len && (unsigned char)text[at + 1] >= 0x20 &&
+            (unsigned char)text[at + 1] < 0x80) {
+            out[used++] = text[at++];
+            out[used++] = text[at++];
+            continue;
+        }
+        in_string ^= text[at] == '"';
+        used += put_clean(text + at, len - at, in_string, out + used, &taken);
+        at += taken;
+    }
+    return used;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* The number of \uXXXX at token; false if it is none. */
+static bool read_unicode_escape(const char *token, size_t len, uint32_t *code_out)
+{
+    uint32_t code = 0;
+
+    if (len < 6 || token[0] != '\\' || token[1] != 'u')
+        return false;
+    for (size_t i = 2; i < 6; i++) {
+        int digit = hex_digit(token[i]);
+
+        if (digit < 0)
+            return false;
+        code = code << 4 | (uint32_t)digit;
+    }
+    *code_out = code;
+    return true;
+}
+
+static size_t put_utf8(uint32_t code, char *out)
+{
+    size_t bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    static const unsigned char LEAD[] = {0, 0, 0xc0, 0xe0, 0xf0};
+
+    for (size_t i = bytes; i > 1; i--) {
+        out[i - 1] = (char)(0x80 | (code & 0x3f));
+        code >>= 6;
+    }
+    out[0] = (char)(LEAD[bytes] | code);
+    return bytes;
+}
+
+/* \uXXXX, with its second half where it is half of a pair. Returns the bytes used up, 0 if none. */
+static size_t unescape_unicode(const char *token, size_t len, char *out, size_t *put_out)
+{
+    uint32_t code;
+    uint32_t low;
+    size_t taken = 6;
+
+    if (!read_unicode_escape(token, len, &code))
+        return 0;
+    if (code >= 0xd800 && code <= 0xdbff && read_unicode_escape(token + 6, len - 6, &low) &&
+        low >= 0xdc00 && low <= 0xdfff) {
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+        taken = 12;
+    } else if (code >= 0xd800 && code <= 0xdfff) {
+        code = 0xfffd;
+    }
+    *put_out = put_utf8(code, out);
+    return taken;
+}
+
+size_t rkt_json_unescape(const char *token, size_t len, char *out)
+{
+    static const char FROM[] = "\"\\/bfnrt";
+    static const char TO[] = "\"\\/\b\f\n\r\t";
+    size_t used = 0;
+    size_t at = 0;
+
+    while (at < len) {
+        const char *known = NULL;
+        size_t put = 0;
+        size_t taken;
+
+        if (token[at] != '\\' || at + 1 == len) {
+            out[used++] = token[at++];
+            continue;
+        }
+        taken = unescape_unicode(token + at, len - at, out + used, &put);
+        if (taken == 0 && token[at + 1] != '\0')
+            known = strchr(FROM, token[at + 1]);
+        if (known) {
+            out[used] = TO[known - FROM];
+            put = 1;
+            taken = 2;
+        } else if (taken == 0) {
+            out[used] = token[at];
+            put = 1;
+            taken = 1;
+        }
+        used += put;
+        at += taken;
+    }
+    return used;
+}
+
+static bool copy_number(const char *token, size_t len, char text[NUMBER_BYTES_MAX])
+{
+    if (len == 0 || len >= NUMBER_BYTES_MAX || memchr(token, '\0', len))
+        return false;
+    memcpy(text, token, len);
+    text[len] = '\0';
+    return true;
+}
+
+bool rkt_json_to_u64(const char *token, size_t len, uint64_t *out)
+{
+    char text[NUMBER_BYTES_MAX];
+
+    return copy_number(token, len, text) && rkt_parse_u64(text, out);
+}
+
+bool rkt_json_to_i64(const char *token, size_t len, int64_t *out)
+{
+    char text[NUMBER_BYTES_MAX];
+
+    return copy_number(token, len, text) && rkt_parse_i64(text, out);
+}

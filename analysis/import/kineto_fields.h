@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_IMPORT_KINETO_FIELDS_H
+#define RKT_ANALYSIS_IMPORT_KINETO_FIELDS_H
+
+/*
+ * kineto_fields - the fields of a Kineto event that mean something here, by number.
+ *
+ * Threads: any; no state. Memory: points into the object that it was picked from.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/import/json_objects.h"
+
+enum rkt_kineto_key {
+    /* of the event */
+    RKT_KEY_PH,
+    RKT_KEY_CAT,
+    RKT_KEY_NAME,
+    RKT_KEY_PID,
+    RKT_KEY_TID,
+    RKT_KEY_TS,
+    RKT_KEY_DUR,
+    /* of its args */
+    RKT_KEY_ARG_NAME,
+    RKT_KEY_DEVICE,
+    RKT_KEY_CONTEXT,
+    RKT_KEY_STREAM,
+    RKT_KEY_CORRELATION,
+    RKT_KEY_EXTERNAL_ID,
+    RKT_KEY_GRID,
+    RKT_KEY_BLOCK,
+    RKT_KEY_REGISTERS,
+    RKT_KEY_SHARED_BYTES,
+    RKT_KEY_GRAPH_ID,
+    RKT_KEY_GRAPH_NODE_ID,
+    RKT_KEY_BYTES,
+    RKT_KEY_KIND,
+    RKT_KEY_CBID,
+    RKT_KEY_SYNC_KIND,
+    RKT_KEY_SYNC_EVENT,
+    RKT_KEY_COLLECTIVE,
+    RKT_KEY_IN_COUNT,
+    RKT_KEY_OUT_COUNT,
+    RKT_KEY_DTYPE,
+    RKT_KEY_SEQ,
+    RKT_KEY_SRC_RANK,
+    RKT_KEY_DST_RANK,
+    RKT_KEY_ROOT_RANK,
+    RKT_KEY_RANK,
+    RKT_KEY_GROUP_SIZE,
+    RKT_KEY_GROUP_NAME,
+    RKT_KEY_GROUP_ID,
+    RKT_KEY_GROUP_RANKS,
+    RKT_KEY_COUNT
+};
+
+struct rkt_kineto_fields {
+    const struct rkt_json_field *of[RKT_KEY_COUNT]; /* NULL: absent */
+};
+
+/* Of two fields of one name the last counts. */
+void rkt_kineto_pick(const struct rkt_json_field *fields, size_t count,
+                     struct rkt_kineto_fields *out);
+
+/* False, *out untouched: absent or no such number. A number in quotes is one. */
+bool rkt_kineto_u64(const struct rkt_kineto_fields *fields, enum rkt_kineto_key key, uint64_t *out);
+bool rkt_kineto_i64(const struct rkt_kineto_fields *fields, enum rkt_kineto_key key, int64_t *out);
+/* `fallback` where it is absent, negative or too large. */
+uint32_t rkt_kineto_u32(const struct rkt_kineto_fields *fields, enum rkt_kineto_key key,
+                        uint32_t fallback);
+
+/* Is the value this text? Case counts in `equals`, not in `equals_any_case`. */
+bool rkt_kineto_equals(const struct rkt_json_field *field, const char *text);
+bool rkt_kineto_equals_any_case(const struct rkt_json_field *field, const char *text);
+
+/* Up to `cap` numbers of "[1, 2, 3]"; returns how many. */
+size_t rkt_kineto_list(const struct rkt_json_field *field, uint64_t *out, size_t cap);
+
+/* What a cat means. */
+enum rkt_kineto_class {
+    RKT_KINETO_OTHER,
+    RKT_KINETO_KERNEL,
+    RKT_KINETO_MEMCPY,
+    RKT_KINETO_MEMSET,
+    RKT_KINETO_RUNTIME,
+    RKT_KINETO_DRIVER,
+    RKT_KINETO_SYNC,
+    RKT_KINETO_CPU_OP,
+    RKT_KINETO_ANNOTATION,
+    RKT_KINETO_GPU_ANNOTATION,
+    RKT_KINETO_PYTHON,
+};
+
+enum rkt_kineto_class rkt_kineto_class_of(const struct rkt_json_field *cat); /* NULL: OTHER */
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads, processes and devices of a Kineto trace, and their names. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/import/json_scan.h"
+#include "analysis/import/kineto_state.h"
+#include "common/array.h"
+
+#define TRACK_KEY_BYTES 256
+
+static const char STREAM_NAME[] = "stream ";
+
+uint32_t rkt_kineto_thread(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields)
+{
+    static const struct rkt_json_field NONE = {.value = ""};
+    const struct rkt_json_field *pid = fields->of[RKT_KEY_PID] ? fields->of[RKT_KEY_PID] : &NONE;
+    const struct rkt_json_field *tid = fields->of[RKT_KEY_TID] ? fields->of[RKT_KEY_TID] : &NONE;
+    char key[TRACK_KEY_BYTES];
+    int len = snprintf(key, sizeof(key), "%.*s %.*s", (int)(pid->value_bytes % sizeof(key)),
+                       pid->value, (int)(tid->value_bytes % sizeof(key)), tid->value);
+
+    if (len < 0)
+        return 0;
+    return rkt_strtab_intern(kineto->tracks, key,
+                             (size_t)len < sizeof(key) ? (size_t)len : sizeof(key) - 1);
+}
+
+static enum rkt_status add_name(struct rkt_kineto *kineto, enum rkt_named_object object,
+                                uint64_t object_id, uint32_t name_id, struct rkt_error *err)
+{
+    struct rkt_event event = {.kind = RKT_EVENT_NAME,
+                              .clock_id = RKT_CLOCK_TRACE,
+                              .type = (uint8_t)object,
+                              .name_id = name_id,
+                              .name = {.object_id = object_id}};
+
+    return rkt_kineto_add(kineto, &event, err);
+}
+
+/* Names come for every pid, also for those that stand for GPUs: kept until the end. */
+static enum rkt_status keep_process_name(struct rkt_kineto *kineto,
+                                         const struct rkt_kineto_fields *fields,
+                                         struct rkt_error *err)
+{
+    uint64_t pid;
+    uint32_t id;
+
+    if (!rkt_kineto_u64(fields, RKT_KEY_PID, &pid))
+        return RKT_OK;
+    id = rkt_strtab_intern(kineto->processes, (const char *)&pid, sizeof(pid));
+    if (id == 0 || !rkt_array_reserve((void **)&kineto->process_names, &kineto->process_cap,
+                                      (size_t)id + 1, sizeof(*kineto->process_names)))
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for process names");
+    kineto->process_names[id] = rkt_kineto_intern(kineto, fields->of[RKT_KEY_ARG_NAME]);
+    return RKT_OK;
+}
+
+/* "stream 7 " names a stream, and so may its tid be written. */
+static bool stream_of_text(const struct rkt_json_field *field, uint64_t *stream_out)
+{
+    return field && field->value_bytes > sizeof(STREAM_NAME) - 1 &&
+           memcmp(field->value, STREAM_NAME, sizeof(STREAM_NAME) - 1) == 0 &&
+           rkt_kineto_list(field, stream_out, 1) == 1;
+}
+
+enum rkt_status rkt_kineto_metadata(struct rkt_kineto *kineto,
+                                    const struct rkt_kineto_fields *fields, struct rkt_error *err)
+{
+    const struct rkt_json_field *what = fields->of[RKT_KEY_NAME];
+    const struct rkt_json_field *name = fields->of[RKT_KEY_ARG_NAME];
+    uint64_t stream;
+
+    if (!name)
+        return RKT_OK; /* labels, sort orders */
+    if (rkt_kineto_equals(what, "process_name"))
+        return keep_process_name(kineto, fields, err);
+    if (!rkt_kineto_equals(what, "thread_name"))
+        return RKT_OK;
+    if (stream_of_text(name, &stream))
+        return add_name(kineto, RKT_NAMED_STREAM, stream, rkt_kineto_intern(kineto, name), err);
+    return add_name(kineto, RKT_NAMED_THREAD, rkt_kineto_thread(kineto, fields),
+                    rkt_kineto_intern(kineto, name), err);
+}
+
+struct device_reader {
+    struct rkt_kineto *kineto;
+    struct rkt_error *err;
+    enum rkt_status status;
+};
+
+static bool read_device(void *ctx, const struct rkt_json_object *object)
+{
+    struct device_reader *reader = ctx;
+    const struct rkt_json_field *name = NULL;
+    uint64_t id = UINT64_MAX;
+
+    for (size_t i = 0; i < object->count; i++) {
+        const struct rkt_json_field *field = &object->fields[i];
+        struct rkt_json_field key = {.value = field->key, .value_bytes = field->key_bytes};
+
+        if (rkt_kineto_equals(&key, "id"))
+            (void)rkt_json_to_u64(field->value, field->value_bytes, &id);
+        else if (rkt_kineto_equals(&key, "name"))
+            name = field;
+    }
+    if (name && name->value_bytes > 0 && id != UINT64_MAX)
+        reader->status = add_name(reader->kineto, RKT_NAMED_DEVICE, id,
+                                  rkt_kineto_intern(reader->kineto, name), reader->err);
+    return reader->status == RKT_OK;
+}
+
+/* The member's text as an array or object that simdjson may read past. */
+enum rkt_status rkt_kineto_devices(struct rkt_kineto *kineto, const struct rkt_json_field *member,
+                                   struct rkt_error *err)
+{
+    struct device_reader reader = {kineto, err, RKT_OK};
+    struct rkt_json_object_visitor visitor = {&reader, NULL, read_device};
+    struct rkt_json_progress progress;
+
+    (void)rkt_json_parse_array(kineto->parser, member->value, member->value_bytes, &visitor,
+                               &progress);
+    return reader.status;
+}
+
+enum rkt_status rkt_kineto_end_tracks(struct rkt_kineto *kineto, struct rkt_error *err)
+{
+    uint64_t pid = kineto->facts.pid;
+    uint32_t count = rkt_strtab_count(kineto->processes);
+    uint32_t id;
+    uint32_t name_id;
+
+    if (pid == 0)
+        return RKT_OK;
+    id = rkt_strtab_intern(kineto->processes, (const char *)&pid, sizeof(pid));
+    if (id == 0 || id >= count)
+        return RKT_OK; /* it has no name */
+    name_id = kineto->process_names[id];
+    (void)snprintf(kineto->facts.program, sizeof(kineto->facts.program), "%s",
+                   rkt_strtab_get(kineto->names, name_id, NULL));
+    return add_name(kineto, RKT_NAMED_PROCESS, pid, name_id, err);
+}
