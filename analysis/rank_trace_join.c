@@ -6,42 +6,6 @@
 
 #include "analysis/time_sort.h"
 
-static int compare_key_indexes(const void *a, const void *b)
-{
-    const struct rkt_key_index *x = a;
-    const struct rkt_key_index *y = b;
-
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
-}
-
-void rkt_key_index_sort(struct rkt_key_index *items, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        if (compare_key_indexes(&items[i - 1], &items[i]) > 0) {
-            qsort(items, count, sizeof(*items), compare_key_indexes);
-            return;
-        }
-    }
-}
-
-size_t rkt_key_index_find(const struct rkt_key_index *items, size_t count, uint64_t key)
-{
-    size_t low = 0;
-    size_t high = count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (items[middle].key < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Calls by correlation; of one correlation the earliest first, which encloses the others. */
 static enum rkt_status index_calls(const struct rkt_rank_trace *trace,
                                    struct rkt_key_index **items_out, size_t *count_out,

@@ -12,6 +12,7 @@
  *   rank_trace.c        life cycle, and the order of all this
  */
 
+#include "analysis/key_index.h"
 #include "analysis/rank_trace.h"
 
 struct rkt_raw_events {
@@ -49,15 +50,5 @@ enum rkt_status rkt_rank_trace_join(struct rkt_rank_trace *trace,
 /* ops, and their kernels; kernels launched by NCCL become comm whatever their name. */
 enum rkt_status rkt_rank_trace_link_ops(struct rkt_rank_trace *trace,
                                         const struct rkt_raw_events *events, struct rkt_error *err);
-
-/* A pair (key, index) and its order, for look-ups by correlation, thread and the like. */
-struct rkt_key_index {
-    uint64_t key;
-    uint32_t index;
-};
-
-void rkt_key_index_sort(struct rkt_key_index *items, size_t count);
-/* Position of the first item with this key or a larger one. */
-size_t rkt_key_index_find(const struct rkt_key_index *items, size_t count, uint64_t key);
 
 #endif

@@ -42,6 +42,11 @@ void rkt_measure_collectives(struct rkt_result *result);
 enum rkt_status rkt_partition_window(const struct rkt_result *result, size_t rank,
                                      struct rkt_window *window, struct rkt_error *err);
 
+/* partition.c: one window after the other as one (unions of windows that do not overlap), and the
+ * ratios of a window whose lengths are set. */
+void rkt_window_add(struct rkt_window *to, const struct rkt_window *window);
+void rkt_window_shares(struct rkt_window *window);
+
 /* host_view.c: the same for a rank without GPU records. */
 enum rkt_status rkt_host_view_window(const struct rkt_result *result, size_t rank,
                                      struct rkt_window *window, struct rkt_error *err);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_RANGE_NAME_H
+#define RKT_ANALYSIS_RANGE_NAME_H
+
+/*
+ * range_name - what a host range means by its type and name (METRICS 2 and 3).
+ *
+ * Marks of the job count by type; annotations and NVTX ranges by name. Threads: any; no state.
+ */
+
+#include <stdbool.h>
+
+#include "analysis/rank_trace.h"
+
+/* A mark, annotation or NVTX range for the backward pass: "backward" as a word, any case. */
+bool rkt_range_is_backward(const struct rkt_range *range, const char *name);
+
+/* Input: a mark; a range named data or input; a DataLoader's __next__. */
+bool rkt_range_is_input(const struct rkt_range *range, const char *name);
+
+/* An operator that autograd's engine runs in the backward pass. */
+bool rkt_range_is_autograd_op(const struct rkt_range *range, const char *name);
+
+#endif

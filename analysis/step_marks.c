@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/step_marks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/time_sort.h"
+#include "common/array.h"
+
+#define DEFAULT_STEP_RANGE "ProfilerStep#"
+/* Traces in whole microseconds cut start and duration apart: ends are off by up to one. */
+#define ROUNDING_NS 1000
+
+enum rkt_status rkt_step_marks_add(struct rkt_step_marks *marks, struct rkt_step_mark mark)
+{
+    if (!rkt_array_reserve((void **)&marks->items, &marks->cap, marks->count + 1,
+                           sizeof(*marks->items)))
+        return RKT_ERR_NOMEM;
+    marks->items[marks->count++] = mark;
+    return RKT_OK;
+}
+
+/* "ProfilerStep#12" is step 12; a name without a number counts on from 0. */
+static uint64_t number_in(const char *digits, uint64_t otherwise)
+{
+    char *end;
+    unsigned long long number;
+
+    if (*digits < '0' || *digits > '9')
+        return otherwise;
+    errno = 0;
+    number = strtoull(digits, &end, 10);
+    return errno == 0 ? number : otherwise;
+}
+
+/* `prefix` NULL: marks of the job. */
+static enum rkt_status collect(const struct rkt_rank_trace *trace, const char *prefix,
+                               struct rkt_step_marks *marks)
+{
+    for (size_t i = 0; i < trace->range_count; i++) {
+        const struct rkt_range *range = &trace->ranges[i];
+        struct rkt_step_mark mark = {range->start_ns, range->end_ns, range->value, false};
+
+        if ((range->type == RKT_RANGE_STEP) != (prefix == NULL) ||
+            range->type == RKT_RANGE_GPU_ANNOTATION)
+            continue;
+        if (prefix) {
+            const char *name = rkt_strtab_get(trace->names, range->name_id, NULL);
+
+            if (strncmp(name, prefix, strlen(prefix)) != 0)
+                continue;
+            mark.number = number_in(name + strlen(prefix), marks->count);
+        }
+        if (rkt_step_marks_add(marks, mark) != RKT_OK)
+            return RKT_ERR_NOMEM;
+    }
+    return rkt_time_sort(marks->items, marks->count, sizeof(*marks->items), RKT_BY_START_LONGEST);
+}
+
+/* Marks that are all instants begin a step each, which the next one ends. */
+static void spread_instants(const struct rkt_rank_trace *trace, struct rkt_step_marks *marks)
+{
+    int64_t last_ns = INT64_MIN;
+
+    for (size_t i = 0; i < marks->count; i++) {
+        if (marks->items[i].end_ns > marks->items[i].start_ns)
+            return;
+    }
+    for (size_t i = 0; i < trace->range_count; i++)
+        last_ns = trace->ranges[i].end_ns > last_ns ? trace->ranges[i].end_ns : last_ns;
+    for (size_t i = 0; i < trace->call_count; i++)
+        last_ns = trace->calls[i].end_ns > last_ns ? trace->calls[i].end_ns : last_ns;
+    for (size_t i = 0; i < marks->count; i++)
+        marks->items[i].end_ns = i + 1 < marks->count ? marks->items[i + 1].start_ns : last_ns;
+}
+
+/* The outermost stay; one that runs into the next is cut at its start. */
+static void make_disjoint(struct rkt_step_marks *marks)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < marks->count; i++) {
+        struct rkt_step_mark *last = kept > 0 ? &marks->items[kept - 1] : NULL;
+        struct rkt_step_mark mark = marks->items[i];
+
+        if (mark.end_ns <= mark.start_ns)
+            continue;
+        if (last && mark.start_ns < last->end_ns) {
+            bool is_rounding = last->end_ns - mark.start_ns <= ROUNDING_NS;
+
+            if (!is_rounding && mark.end_ns <= last->end_ns + ROUNDING_NS)
+                continue; /* nested */
+            last->is_cut = !is_rounding;
+            last->end_ns = mark.start_ns;
+        }
+        marks->items[kept++] = mark;
+    }
+    marks->count = kept;
+}
+
+enum rkt_status rkt_step_marks_find(const struct rkt_rank_trace *trace, const char *step_range,
+                                    struct rkt_step_marks *marks, enum rkt_step_source *source_out)
+{
+    const char *const prefixes[] = {NULL, step_range, DEFAULT_STEP_RANGE};
+    static const enum rkt_step_source sources[] = {RKT_STEPS_MARKS, RKT_STEPS_ANNOTATION,
+                                                   RKT_STEPS_ANNOTATION};
+
+    for (size_t i = 0; i < 3; i++) {
+        if (i == 1 && (!step_range || *step_range == '\0'))
+            continue;
+        if (collect(trace, prefixes[i], marks) != RKT_OK)
+            return RKT_ERR_NOMEM;
+        spread_instants(trace, marks);
+        make_disjoint(marks);
+        *source_out = sources[i];
+        if (marks->count > 0)
+            return RKT_OK;
+    }
+    *source_out = RKT_STEPS_COLLECTIVES;
+    if (rkt_step_marks_of_repeats(trace, marks) != RKT_OK)
+        return RKT_ERR_NOMEM;
+    if (marks->count == 0)
+        *source_out = RKT_STEPS_WINDOW;
+    return RKT_OK;
+}
