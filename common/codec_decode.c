@@ -58,8 +58,7 @@ static enum rkt_status read_pair(struct rkt_decoder *decoder, struct rkt_cursor 
     struct rkt_item key;
     struct rkt_item value;
 
-    if (!rkt_cursor_next(cursor, &key) || !rkt_cursor_skip_inside(cursor, &key) ||
-        !rkt_cursor_next(cursor, &value) || !rkt_cursor_skip_inside(cursor, &value))
+    if (!rkt_cursor_next_whole(cursor, &key) || !rkt_cursor_next_whole(cursor, &value))
         return fail_msgpack(cursor, "batch", err);
     if (key.kind != RKT_ITEM_UINT || key.value >= KEY_COUNT) {
         (*unknown_count)++;
@@ -264,10 +263,10 @@ static enum rkt_status read_strings_map(struct rkt_bytes raw, uint64_t *first_id
         struct rkt_item key;
         struct rkt_item value;
 
-        if (!rkt_cursor_next(&cursor, &key) || !rkt_cursor_skip_inside(&cursor, &key))
+        if (!rkt_cursor_next_whole(&cursor, &key))
             return fail_msgpack(&cursor, "string table", err);
         before_value = cursor;
-        if (!rkt_cursor_next(&cursor, &value) || !rkt_cursor_skip_inside(&cursor, &value))
+        if (!rkt_cursor_next_whole(&cursor, &value))
             return fail_msgpack(&cursor, "string table", err);
         if (key.kind != RKT_ITEM_UINT)
             continue;
@@ -294,7 +293,7 @@ static enum rkt_status define_texts(struct rkt_strtab *tab, uint32_t first_id,
         struct rkt_item text;
         enum rkt_status status;
 
-        if (!rkt_cursor_next(cursor, &text) || !rkt_cursor_skip_inside(cursor, &text))
+        if (!rkt_cursor_next_whole(cursor, &text))
             return fail_msgpack(cursor, "string table", err);
         if (text.kind != RKT_ITEM_BYTES || text.count > RKT_STRING_BYTES_MAX)
             status = RKT_ERR_FORMAT;

@@ -184,6 +184,11 @@ bool rkt_cursor_skip_inside(struct rkt_cursor *cursor, const struct rkt_item *it
     return true;
 }
 
+bool rkt_cursor_next_whole(struct rkt_cursor *cursor, struct rkt_item *item_out)
+{
+    return rkt_cursor_next(cursor, item_out) && rkt_cursor_skip_inside(cursor, item_out);
+}
+
 bool rkt_cursor_is_at_end(const struct rkt_cursor *cursor)
 {
     return cursor->at == cursor->end;

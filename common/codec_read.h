@@ -46,6 +46,9 @@ bool rkt_cursor_next(struct rkt_cursor *cursor, struct rkt_item *item_out);
 /* Past everything inside `item`, which next has just given. */
 bool rkt_cursor_skip_inside(struct rkt_cursor *cursor, const struct rkt_item *item);
 
+/* The next item with everything inside it; item_out is its head. */
+bool rkt_cursor_next_whole(struct rkt_cursor *cursor, struct rkt_item *item_out);
+
 bool rkt_cursor_is_at_end(const struct rkt_cursor *cursor);
 size_t rkt_cursor_offset(const struct rkt_cursor *cursor);
 

@@ -6,7 +6,8 @@
  * descriptor - what a store says about the run, about each source, and about its end.
  *
  * Payloads of RUN, SOURCE, END and ALIGN frames: msgpack maps with small integer keys
- * (common/doc/wire-format.md). Absent keys decode to zero or "".
+ * (common/doc/wire-format.md). Absent keys decode to zero or ""; numbers of an enum that
+ * this version does not know decode to its unknown value (a role: RKT_ROLE_HELPER).
  *
  * Threads: any; no state. Memory: texts of a decoded struct are inside it.
  */
@@ -116,9 +117,11 @@ enum rkt_status rkt_end_info_decode(const uint8_t *raw, size_t raw_bytes,
                                     struct rkt_end_info *info_out, struct rkt_error *err);
 enum rkt_status rkt_align_info_encode(const struct rkt_align_info *info, uint8_t *buf,
                                       size_t buf_bytes, size_t *len_out, struct rkt_error *err);
-/* The knots are the arena's. */
+/* The knots are the arena's, in order of local_ns. */
 enum rkt_status rkt_align_info_decode(const uint8_t *raw, size_t raw_bytes, struct rkt_arena *arena,
                                       struct rkt_align_info *info_out, struct rkt_error *err);
+
+#define RKT_ALIGN_KNOTS_MAX (1u << 20)
 
 /* Room that always holds an encoded RUN, SOURCE or END. */
 #define RKT_DESCRIPTOR_BYTES_MAX 2048u

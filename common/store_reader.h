@@ -7,9 +7,11 @@
  *
  * With a good trailer the index is used; without it the file is scanned, and after
  * damage the scan goes on at the next frame head that checks. What was skipped is
- * counted. A store that is still being written reads as one that was cut.
+ * counted: damage of heads at open, of a payload when it is first read (a walk reads all of
+ * a source). A store that is still being written reads as one that was cut.
  *
- * Threads: one at a time. Memory: the file is mapped; payloads point into the reader.
+ * Threads: one at a time.
+ * Memory:  32 bytes per frame, what is said of the sources, and one frame and its events.
  */
 
 #include <stdbool.h>
@@ -72,5 +74,13 @@ typedef enum rkt_status (*rkt_events_fn)(void *ctx, const struct rkt_event *even
 enum rkt_status rkt_store_reader_walk(struct rkt_store_reader *reader, uint32_t source,
                                       struct rkt_strtab *tab, rkt_events_fn fn, void *ctx,
                                       struct rkt_error *err);
+
+/* Gets a whole frame, on loan until it returns. Not RKT_OK ends the walk. */
+typedef enum rkt_status (*rkt_frame_fn)(void *ctx, const uint8_t *frame, size_t frame_bytes,
+                                        struct rkt_error *err);
+
+/* Every good frame but the store's own (RUN, INDEX, TRAILER), source by source: for a copy. */
+enum rkt_status rkt_store_reader_each_frame(struct rkt_store_reader *reader, rkt_frame_fn fn,
+                                            void *ctx, struct rkt_error *err);
 
 #endif

@@ -7,6 +7,7 @@
  *
  * Place:   receive or import -> [store_writer] -> file.
  * Threads: one at a time.
+ * Memory:  about 2 MiB for the index to come, however large the store; 4 bytes per source.
  * On error: disk full or a failed write: RKT_ERR_IO once, the file holds all frames
  *          written before, and later appends fail without touching it.
  * Format:  common/doc/store-format.md.
@@ -25,12 +26,16 @@ enum rkt_store_mode {
     RKT_STORE_ATOMIC, /* another name until close succeeds; nothing is left on failure */
 };
 
+/* LIVE refuses a file with content (RKT_ERR_INVALID); ATOMIC replaces a regular file. */
 enum rkt_status rkt_store_writer_create(const char *path, enum rkt_store_mode mode,
                                         const struct rkt_run_info *run,
                                         struct rkt_store_writer **writer_out,
                                         struct rkt_error *err);
 
-/* A whole frame: head and payload; the head is checked, the payload's crc too. */
+/*
+ * A whole frame: head and payload; the head is checked, the payload's crc too. The store's own
+ * kinds (RUN, INDEX, TRAILER) are refused; other kinds, known or not, are taken.
+ */
 enum rkt_status rkt_store_writer_append(struct rkt_store_writer *writer, const uint8_t *frame,
                                         size_t frame_bytes, struct rkt_error *err);
 
@@ -39,7 +44,7 @@ enum rkt_status rkt_store_writer_append_payload(struct rkt_store_writer *writer,
                                                 uint32_t source, const uint8_t *raw,
                                                 size_t raw_bytes, struct rkt_error *err);
 
-/* Index, trailer, close; then the final name (ATOMIC). */
+/* Index, trailer, close; then the final name (ATOMIC). Destroy is still to be called. */
 enum rkt_status rkt_store_writer_close(struct rkt_store_writer *writer, struct rkt_error *err);
 
 /* Without close: LIVE leaves a file without a trailer, ATOMIC leaves nothing. NULL is fine. */
