@@ -42,6 +42,7 @@ typedef enum CUpti_driver_api_trace_cbid_enum {
     CUPTI_DRIVER_TRACE_CBID_cuStreamCreateWithPriority = 367,
     CUPTI_DRIVER_TRACE_CBID_cuMemHostAlloc_v2 = 271,
     CUPTI_DRIVER_TRACE_CBID_cuMemHostRegister_v2 = 379,
+    CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRetain = 386,
     CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2_ptds = 397,
     CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoH_v2_ptds = 398,
     CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD_v2_ptds = 399,

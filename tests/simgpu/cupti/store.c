@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/simgpu/cupti/store.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#define START_OFFSET 16
+#define END_OFFSET 24
+#define RECORD_ALIGN 8u
+
+struct buffer {
+    struct buffer *next;
+    uint8_t *data; /* the client's, on loan */
+    size_t bytes;
+    size_t used;
+    size_t incomplete_count;
+    struct sim_slot *slots;
+    struct thread *owner; /* NULL: full, or its thread has ended */
+};
+
+struct thread {
+    struct buffer *current;
+};
+
+struct sim_slot {
+    struct sim_slot *next; /* of its buffer */
+    struct sim_slot *previous;
+    struct buffer *buffer; /* NULL: a forced flush took it away */
+    uint8_t *record;
+};
+
+static struct {
+    pthread_mutex_t lock; /* guards all below, buffers, threads and slots; a leaf */
+    pthread_cond_t has_work;
+    pthread_key_t thread_key;
+    struct sim_store_options options;
+    CUpti_BuffersCallbackRequestFunc requested;
+    CUpti_BuffersCallbackCompleteFunc completed;
+    struct buffer *buffers;
+    size_t dropped_count;
+    size_t delivering_count; /* buffers in the client's function right now */
+    pthread_cond_t has_delivered;
+    uint32_t period_ms;
+    bool has_worker;
+} store = {.lock = PTHREAD_MUTEX_INITIALIZER, .has_delivered = PTHREAD_COND_INITIALIZER};
+
+/* A thread that ends leaves its buffer to the next flush. */
+static void leave_thread(void *arg)
+{
+    struct thread *thread = arg;
+
+    pthread_mutex_lock(&store.lock);
+    if (thread->current)
+        thread->current->owner = NULL;
+    pthread_mutex_unlock(&store.lock);
+    free(thread);
+}
+
+void sim_store_init(const struct sim_store_options *options)
+{
+    pthread_condattr_t attributes;
+
+    store.options = *options;
+    pthread_key_create(&store.thread_key, leave_thread);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&store.has_work, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static struct thread *this_thread(void)
+{
+    struct thread *thread = pthread_getspecific(store.thread_key);
+
+    if (!thread) {
+        thread = calloc(1, sizeof(*thread));
+        pthread_setspecific(store.thread_key, thread);
+    }
+    return thread;
+}
+
+/* Take a buffer out of the list, and away from its thread and its slots. */
+static void detach_locked(struct buffer *buffer)
+{
+    struct buffer **link = &store.buffers;
+
+    while (*link != buffer)
+        link = &(*link)->next;
+    *link = buffer->next;
+    if (buffer->owner)
+        buffer->owner->current = NULL;
+    for (struct sim_slot *slot = buffer->slots; slot; slot = slot->next)
+        slot->buffer = NULL;
+}
+
+/* Give one buffer back. Without the lock. */
+static void deliver(struct buffer *buffer, CUpti_BuffersCallbackCompleteFunc completed)
+{
+    if (completed)
+        completed(NULL, 0, buffer->data, buffer->bytes, buffer->used);
+    free(buffer);
+}
+
+static bool is_due(const struct buffer *buffer, bool is_flush, bool is_forced)
+{
+    if (is_forced)
+        return true;
+    if (buffer->incomplete_count > 0)
+        return false;
+    return is_flush ? buffer->used > 0 || !buffer->owner : !buffer->owner;
+}
+
+/* Deliver all that are due, one by one, since the client's function runs without the lock. */
+static void deliver_due_locked(bool is_flush, bool is_forced)
+{
+    struct buffer *buffer = store.buffers;
+
+    while (buffer) {
+        CUpti_BuffersCallbackCompleteFunc completed = store.completed;
+
+        if (!is_due(buffer, is_flush, is_forced)) {
+            buffer = buffer->next;
+            continue;
+        }
+        detach_locked(buffer);
+        store.delivering_count++;
+        pthread_mutex_unlock(&store.lock);
+        deliver(buffer, completed);
+        pthread_mutex_lock(&store.lock);
+        store.delivering_count--;
+        pthread_cond_broadcast(&store.has_delivered);
+        buffer = store.buffers; /* the list may be another one by now */
+    }
+}
+
+static bool has_due_locked(void)
+{
+    for (const struct buffer *buffer = store.buffers; buffer; buffer = buffer->next)
+        if (is_due(buffer, false, false))
+            return true;
+    return false;
+}
+
+static void wait_period_locked(void)
+{
+    struct timespec until;
+    uint64_t until_ns;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until_ns = (uint64_t)until.tv_nsec + (uint64_t)store.period_ms * 1000000u;
+    until.tv_sec += (time_t)(until_ns / 1000000000u);
+    until.tv_nsec = (long)(until_ns % 1000000000u);
+    while (pthread_cond_timedwait(&store.has_work, &store.lock, &until) == 0)
+        ;
+}
+
+static void *worker_main(void *arg)
+{
+    (void)arg;
+    prctl(PR_SET_NAME, "simgpu-cupti", 0, 0, 0);
+    pthread_mutex_lock(&store.lock);
+    for (;;) {
+        if (store.period_ms > 0)
+            wait_period_locked();
+        else if (!has_due_locked())
+            pthread_cond_wait(&store.has_work, &store.lock);
+        deliver_due_locked(false, false);
+    }
+    return NULL;
+}
+
+static void start_worker_locked(void)
+{
+    pthread_t worker;
+
+    if (store.has_worker || pthread_create(&worker, NULL, worker_main, NULL) != 0)
+        return;
+    pthread_detach(worker);
+    store.has_worker = true;
+}
+
+void sim_store_set_client(CUpti_BuffersCallbackRequestFunc requested,
+                          CUpti_BuffersCallbackCompleteFunc completed)
+{
+    pthread_mutex_lock(&store.lock);
+    store.requested = requested;
+    store.completed = completed;
+    pthread_mutex_unlock(&store.lock);
+}
+
+/* Ask the client for a buffer for this thread. False: it gave none, or one too small. */
+static bool request_buffer(struct thread *thread, size_t needed_bytes)
+{
+    CUpti_BuffersCallbackRequestFunc requested;
+    struct buffer *buffer = calloc(1, sizeof(*buffer));
+    size_t record_max = 0;
+
+    pthread_mutex_lock(&store.lock);
+    requested = store.requested;
+    pthread_mutex_unlock(&store.lock);
+    if (buffer && requested)
+        requested(&buffer->data, &buffer->bytes, &record_max);
+    if (!buffer || !buffer->data || buffer->bytes < needed_bytes) {
+        if (store.options.aborts_on_null && buffer && !buffer->data)
+            abort();
+        free(buffer);
+        return false;
+    }
+    memset(buffer->data, 0, buffer->bytes);
+    buffer->owner = thread;
+    pthread_mutex_lock(&store.lock);
+    start_worker_locked();
+    buffer->next = store.buffers;
+    store.buffers = buffer;
+    thread->current = buffer;
+    pthread_mutex_unlock(&store.lock);
+    return true;
+}
+
+/* The thread's buffer is full: it goes out as soon as all in it is complete. */
+static void retire_locked(struct thread *thread)
+{
+    thread->current->owner = NULL;
+    thread->current = NULL;
+    pthread_cond_signal(&store.has_work);
+}
+
+/* Room for a record on this thread, with the lock held on true. */
+static bool make_room_and_lock(size_t bytes)
+{
+    struct thread *thread = this_thread();
+
+    while (thread) {
+        pthread_mutex_lock(&store.lock);
+        if (thread->current && thread->current->bytes - thread->current->used >= bytes)
+            return true;
+        if (thread->current)
+            retire_locked(thread);
+        pthread_mutex_unlock(&store.lock);
+        if (!request_buffer(thread, bytes))
+            break;
+    }
+    pthread_mutex_lock(&store.lock);
+    store.dropped_count++;
+    pthread_mutex_unlock(&store.lock);
+    return false;
+}
+
+static uint8_t *append_locked(struct buffer *buffer, const void *record, size_t bytes)
+{
+    uint8_t *place = buffer->data + buffer->used;
+
+    memcpy(place, record, bytes);
+    buffer->used += (bytes + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN;
+    return place;
+}
+
+bool sim_store_write(const void *record, size_t bytes)
+{
+    if (!make_room_and_lock(bytes))
+        return false;
+    append_locked(this_thread()->current, record, bytes);
+    pthread_mutex_unlock(&store.lock);
+    return true;
+}
+
+struct sim_slot *sim_store_reserve(const void *record, size_t bytes)
+{
+    struct sim_slot *slot = calloc(1, sizeof(*slot));
+    struct buffer *buffer;
+
+    if (!slot || !make_room_and_lock(bytes)) {
+        free(slot);
+        return NULL;
+    }
+    buffer = this_thread()->current;
+    slot->record = append_locked(buffer, record, bytes);
+    slot->buffer = buffer;
+    slot->next = buffer->slots;
+    if (slot->next)
+        slot->next->previous = slot;
+    buffer->slots = slot;
+    buffer->incomplete_count++;
+    pthread_mutex_unlock(&store.lock);
+    return slot;
+}
+
+static void unlink_slot_locked(struct sim_slot *slot)
+{
+    if (slot->previous)
+        slot->previous->next = slot->next;
+    else
+        slot->buffer->slots = slot->next;
+    if (slot->next)
+        slot->next->previous = slot->previous;
+}
+
+void sim_store_complete(struct sim_slot *slot, uint64_t start_ns, uint64_t end_ns)
+{
+    pthread_mutex_lock(&store.lock);
+    if (slot->buffer) {
+        memcpy(slot->record + START_OFFSET, &start_ns, sizeof(start_ns));
+        memcpy(slot->record + END_OFFSET, &end_ns, sizeof(end_ns));
+        unlink_slot_locked(slot);
+        if (--slot->buffer->incomplete_count == 0 && !slot->buffer->owner)
+            pthread_cond_signal(&store.has_work);
+    }
+    pthread_mutex_unlock(&store.lock);
+    free(slot);
+}
+
+void sim_store_flush(bool is_forced)
+{
+    pthread_mutex_lock(&store.lock);
+    deliver_due_locked(true, is_forced);
+    while (store.delivering_count > 0)
+        pthread_cond_wait(&store.has_delivered, &store.lock);
+    pthread_mutex_unlock(&store.lock);
+}
+
+void sim_store_set_period(uint32_t period_ms)
+{
+    pthread_mutex_lock(&store.lock);
+    store.period_ms = period_ms;
+    pthread_cond_signal(&store.has_work);
+    pthread_mutex_unlock(&store.lock);
+}
+
+size_t sim_store_take_dropped(void)
+{
+    size_t count;
+
+    pthread_mutex_lock(&store.lock);
+    count = store.dropped_count;
+    store.dropped_count = 0;
+    pthread_mutex_unlock(&store.lock);
+    return count;
+}

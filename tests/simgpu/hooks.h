@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIMGPU_HOOKS_H
+#define SIMGPU_HOOKS_H
+
+/*
+ * hooks - the private side door between the stand-ins: what the stand-in driver reports to
+ * the stand-in CUPTI, and how the stand-in NCCL makes a kernel wait for other ranks.
+ *
+ * Symbols are looked up by name with dlsym, as a real driver has none of them: a library
+ * that does not find them behaves as its model does without a usable driver.
+ *
+ * Times: nanoseconds; CLOCK_REALTIME towards CUPTI, CLOCK_MONOTONIC towards gates.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A call of the driver interface, on its caller's stack from enter to exit. */
+struct simgpu_call {
+    uint32_t cbid; /* CUPTI's id of the call */
+    uint32_t correlation_id;
+    uint64_t start_ns;
+    bool is_recorded;
+};
+
+enum simgpu_activity_kind {
+    SIMGPU_KERNEL,
+    SIMGPU_COPY,
+    SIMGPU_SET,
+};
+
+/* Work on its way to the device. Strings live as long as the call that reports it. */
+struct simgpu_activity {
+    enum simgpu_activity_kind kind;
+    uint32_t device_id;
+    uint32_t context_id;
+    uint32_t stream_id;
+    uint32_t correlation_id;
+    const char *name; /* kernels */
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t shared_bytes;
+    uint64_t bytes; /* copies and sets */
+    uint32_t value; /* sets */
+    uint8_t copy_kind;
+    uint8_t from_kind;
+    uint8_t to_kind;
+    bool is_async;
+};
+
+/* A call that waited, or made a stream wait. */
+struct simgpu_sync {
+    uint32_t type; /* CUpti_ActivitySynchronizationType */
+    uint32_t context_id;
+    uint32_t stream_id;
+    uint32_t event_id;
+    uint32_t correlation_id;
+    uint64_t start_ns;
+    uint64_t end_ns;
+    uint32_t result;
+};
+
+struct simgpu_hooks {
+    /* the calling thread; enter fills correlation_id and is_recorded */
+    void (*enter)(struct simgpu_call *call);
+    void (*exit)(const struct simgpu_call *call, uint64_t end_ns, uint32_t result);
+    void (*sync)(const struct simgpu_sync *sync);
+    /* the calling thread, inside a call; NULL when nobody asked for it */
+    void *(*reserve)(const struct simgpu_activity *activity);
+    /* the device's thread, once per slot of reserve */
+    void (*complete)(void *slot, uint64_t start_ns, uint64_t end_ns);
+};
+
+/* libcuda: `hooks` stays in use until the process ends. */
+#define SIMGPU_SET_HOOKS "simgpuSetHooks"
+typedef void (*simgpu_set_hooks_fn)(const struct simgpu_hooks *hooks);
+void simgpuSetHooks(const struct simgpu_hooks *hooks);
+
+/*
+ * A kernel that does not end by its own clock. All on the device's thread, and none may block:
+ * started once, then ended until it is true (and *end_ns set), then release.
+ */
+struct simgpu_gate {
+    void *arg;
+    void (*started)(void *arg, uint64_t start_ns);
+    bool (*ended)(void *arg, uint64_t *end_ns);
+    void (*release)(void *arg);
+};
+
+/* libcuda: the next launch of this thread gets the gate (copied); NULL takes it back. */
+void simgpuGateNextLaunch(const struct simgpu_gate *gate);
+
+#endif
