@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "agent/capture/cupti_source.h"
 #include "agent/capture/marks.h"
+#include "agent/capture/nccl_source.h"
 #include "common/log.h"
 
 enum capture_state {
@@ -77,7 +79,8 @@ static void close_at_exit(void)
                                                  memory_order_acq_rel, memory_order_relaxed))
         return;
     rkt_marks_close(capture->marks, capture->threads);
-    rkt_region_set_closed(capture->region);
+    if (rkt_cupti_source_stop(capture->cupti))
+        rkt_region_set_closed(capture->region);
     set_state(STATE_OFF);
 }
 
@@ -85,6 +88,8 @@ static void close_at_exit(void)
 
 static void destroy_parts(struct rkt_capture *capture)
 {
+    rkt_nccl_source_destroy(capture->nccl);
+    rkt_cupti_source_destroy(capture->cupti);
     rkt_marks_destroy(capture->marks);
     rkt_threads_destroy(capture->threads);
     rkt_intern_destroy(capture->intern);
@@ -110,7 +115,9 @@ static struct rkt_capture *create_parts(struct rkt_region *region, int socket_fd
     if (capture->intern)
         capture->threads = rkt_threads_create(region, capture->intern);
     capture->marks = rkt_marks_create();
-    if (!capture->threads || !capture->marks) {
+    capture->cupti = rkt_cupti_source_create();
+    capture->nccl = rkt_nccl_source_create();
+    if (!capture->threads || !capture->marks || !capture->cupti || !capture->nccl) {
         destroy_parts(capture);
         return NULL;
     }
@@ -148,7 +155,7 @@ static enum capture_state start(void)
         rkt_capture_say("this process is not traced", "no memory");
         return STATE_OFF;
     }
-    atomic_store_explicit(&process.capture, capture, memory_order_relaxed);
+    atomic_store_explicit(&process.capture, capture, memory_order_release);
     return STATE_ACTIVE;
 }
 
@@ -177,11 +184,14 @@ struct rkt_capture *rkt_capture_get(enum rkt_capture_bit source)
     return capture->mask & source ? capture : NULL;
 }
 
-struct rkt_capture *rkt_capture_running(void)
+struct rkt_capture *rkt_capture_started(void)
+{
+    return atomic_load_explicit(&process.capture, memory_order_acquire);
+}
+
+bool rkt_capture_is_on(void)
 {
     enum capture_state state = state_now();
 
-    if (state != STATE_ACTIVE && state != STATE_CLOSING)
-        return NULL;
-    return atomic_load_explicit(&process.capture, memory_order_relaxed);
+    return state == STATE_ACTIVE || state == STATE_CLOSING;
 }

@@ -28,7 +28,9 @@
 #include "agent/hello.h"
 #include "agent/region.h"
 
+struct rkt_cupti_source;
 struct rkt_marks;
+struct rkt_nccl_source;
 
 /* Set by the start, then read only. */
 struct rkt_capture {
@@ -36,6 +38,8 @@ struct rkt_capture {
     struct rkt_intern *intern;
     struct rkt_threads *threads;
     struct rkt_marks *marks;
+    struct rkt_cupti_source *cupti;
+    struct rkt_nccl_source *nccl;
     uint32_t mask; /* enum rkt_capture_bit */
     int socket_fd; /* its hang-up: the sidecar is gone */
 };
@@ -43,8 +47,11 @@ struct rkt_capture {
 /* The capture for a source; starts it if need be. NULL: off, or this source is not wanted. */
 struct rkt_capture *rkt_capture_get(enum rkt_capture_bit source);
 
-/* The capture while it runs or closes; never starts it. NULL: off. */
-struct rkt_capture *rkt_capture_running(void);
+/* The capture that was started, if off by now; NULL: none. For callbacks that come late. */
+struct rkt_capture *rkt_capture_started(void);
+
+/* Whether events are still taken: true until the region is closed. */
+bool rkt_capture_is_on(void);
 
 /* Stop for good. `why` is said once; NULL says nothing. */
 void rkt_capture_turn_off(const char *why);

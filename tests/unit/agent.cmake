@@ -5,3 +5,29 @@ endforeach()
 
 rkt_test(unit_marks SOURCES test_marks.c capture_job.c
          LINK ranktrace_capture rkt_agent Threads::Threads LABELS unit)
+rkt_test(unit_nccl_plugin SOURCES test_nccl_plugin.c capture_job.c
+         LINK rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
+
+# The inner parts are hidden in the library, so their sources are built into the tests.
+set(capture ${PROJECT_SOURCE_DIR}/agent/capture)
+rkt_test(unit_capture_parts SOURCES test_capture_parts.c ${capture}/intern.c ${capture}/thread.c
+         LINK rkt_agent Threads::Threads LABELS unit)
+
+rkt_test(unit_cupti_parts SOURCES test_cupti_parts.c ${capture}/cupti_api_names.c
+                                  ${capture}/cupti_buffers.c ${capture}/cupti_convert.c
+                                  ${capture}/intern.c ${capture}/thread.c
+         LINK rkt_agent rkt_cuda_api Threads::Threads LABELS unit)
+rkt_test(unit_real_cupti SOURCES test_real_cupti.c capture_job.c
+         LINK rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
+
+if(CMOCKA_FOUND)
+  foreach(test unit_nccl_plugin unit_real_cupti)
+    add_dependencies(${test} ranktrace_capture)
+    target_compile_definitions(${test} PRIVATE
+      RKT_TEST_LIBRARY="$<TARGET_FILE:ranktrace_capture>")
+  endforeach()
+  if(RKT_HAVE_CUDA)
+    set_tests_properties(unit_real_cupti PROPERTIES ENVIRONMENT
+      LD_LIBRARY_PATH=${CUDAToolkit_LIBRARY_DIR})
+  endif()
+endif()

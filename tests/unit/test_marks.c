@@ -13,7 +13,7 @@
 #include "common/clock.h"
 #include "rkt_test.h"
 
-#define THREAD_COUNT 64u
+#define THREAD_COUNT ((size_t)64)
 #define RANGES_PER_THREAD ((size_t)50)
 
 static int make_job(void **state)
@@ -355,11 +355,11 @@ static void many_threads(void)
 
     if (!ranktrace_is_active()) /* who comes while another thread starts capture is not kept */
         abort();
-    for (unsigned i = 0; i < THREAD_COUNT; i++) {
+    for (unsigned i = 0; i < (unsigned)THREAD_COUNT; i++) {
         numbers[i] = i;
         pthread_create(&threads[i], NULL, many_ranges, &numbers[i]);
     }
-    for (unsigned i = 0; i < THREAD_COUNT; i++)
+    for (unsigned i = 0; i < (unsigned)THREAD_COUNT; i++)
         pthread_join(threads[i], NULL);
 }
 
@@ -367,12 +367,12 @@ static void sixty_four_threads_lose_nothing(void **state)
 {
     struct job *job = *state;
 
-    job->config.ring_count = THREAD_COUNT;
+    job->config.ring_count = (uint32_t)THREAD_COUNT;
     job_run(job, many_threads);
     assert_good_end(job);
     assert_int_equal(job_count(job, RKT_EVENT_RANGE, -1, NULL),
-                     2u * THREAD_COUNT * RANGES_PER_THREAD);
-    for (unsigned i = 0; i < THREAD_COUNT; i++) {
+                     2 * THREAD_COUNT * RANGES_PER_THREAD);
+    for (unsigned i = 0; i < (unsigned)THREAD_COUNT; i++) {
         char name[32];
         const struct rkt_event *named;
         const struct rkt_event *range;
@@ -397,8 +397,8 @@ static void more_threads_than_rings_are_counted(void **state)
     job_run(job, many_threads);
     assert_int_equal(job->wait_status, 0);
     kept = job_count(job, RKT_EVENT_RANGE, -1, NULL);
-    assert_true(kept <= 2u * 2 * RANGES_PER_THREAD);
-    assert_int_equal(kept + job->losses.no_ring_count, 2u * THREAD_COUNT * RANGES_PER_THREAD);
+    assert_true(kept <= RANGES_PER_THREAD * 4);
+    assert_int_equal(kept + job->losses.no_ring_count, 2 * THREAD_COUNT * RANGES_PER_THREAD);
 }
 
 static void threads_one_after_the_other(void)
@@ -420,9 +420,9 @@ static void rings_of_ended_threads_are_used_again(void **state)
     job_run(job, threads_one_after_the_other);
     assert_int_equal(job->wait_status, 0);
     /* With 8 rings for 200 threads, what was kept exceeds what 8 threads made. */
-    assert_true(job_count(job, RKT_EVENT_RANGE, -1, NULL) > 8u * 2 * RANGES_PER_THREAD);
+    assert_true(job_count(job, RKT_EVENT_RANGE, -1, NULL) > RANGES_PER_THREAD * 16);
     assert_int_equal(job_count(job, RKT_EVENT_RANGE, -1, NULL) + job->losses.no_ring_count,
-                     200u * 2 * RANGES_PER_THREAD);
+                     RANGES_PER_THREAD * 400);
 }
 
 /* ---- off ---- */

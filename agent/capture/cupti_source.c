@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/capture/cupti_source.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/capture/cupti_api_names.h"
+#include "agent/capture/cupti_buffers.h"
+#include "agent/capture/cupti_convert.h"
+#include "agent/capture/cupti_library.h"
+#include "common/clock.h"
+
+#define FLUSH_INTERVAL_MS 1000
+#define FUTURE_NS 60000000000u    /* a stamp later than this from now is absurd */
+#define ROOM_STEP_NS 500000       /* between two looks for room in the ring */
+#define ROOM_WAIT_NS 100000000u   /* at most so long for one buffer */
+#define STOP_WAIT_NS 2000000000u  /* at most so long for all that is left at exit */
+#define SMALLEST_RECORD_BYTES 40u /* an API record: the unit in which unread bytes are counted */
+
+/* What is switched on, in this order: buffers can be requested from the first one on. */
+static const CUpti_ActivityKind KINDS[] = {
+    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,  CUPTI_ACTIVITY_KIND_MEMSET,
+    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,   CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
+};
+#define KIND_COUNT (sizeof(KINDS) / sizeof(KINDS[0]))
+
+struct rkt_cupti_source {
+    /* set by start before CUPTI knows of us, then read only */
+    struct rkt_capture *capture;
+    struct rkt_cupti_library library;
+    struct rkt_cupti_buffers *buffers;
+    struct rkt_cupti_api_names *api_names;
+    bool has_system_thread_ids;
+
+    _Atomic bool was_started;
+    _Atomic bool is_on;
+    _Atomic uint64_t stop_deadline_ns; /* 0: not stopping */
+    int wake_fd;                       /* an eventfd: the flush thread should end */
+    pthread_t flush_thread;
+};
+
+/* ---- callbacks ---- */
+
+static struct rkt_cupti_source *source_of_process(void)
+{
+    return rkt_capture_started()->cupti; /* CUPTI calls only after the start */
+}
+
+static void buffer_requested(uint8_t **buffer, size_t *size, size_t *record_count_max)
+{
+    *buffer = rkt_cupti_buffers_take(source_of_process()->buffers, size);
+    *record_count_max = 0; /* as many as fit */
+}
+
+static void wait_for_room(const struct rkt_ring *ring, uint64_t deadline_ns)
+{
+    struct timespec step = {.tv_nsec = ROOM_STEP_NS};
+
+    while (!rkt_ring_has_room(ring) && rkt_now_raw_ns() < deadline_ns)
+        nanosleep(&step, NULL);
+}
+
+struct conversion {
+    struct rkt_cupti_source *source;
+    struct rkt_thread *thread;
+    struct rkt_cupti_converter converter;
+    uint64_t deadline_ns;
+    uint64_t bad_stamp_count[RKT_EVENT_KIND_COUNT];
+};
+
+static void convert_record(struct conversion *conversion, const CUpti_Activity *record,
+                           size_t record_bytes)
+{
+    struct rkt_threads *threads = conversion->source->capture->threads;
+    struct rkt_event event;
+
+    wait_for_room(conversion->thread->ring, conversion->deadline_ns);
+    switch (rkt_cupti_convert(&conversion->converter, record, record_bytes, &event)) {
+    case RKT_CUPTI_IGNORED:
+        return;
+    case RKT_CUPTI_BAD_STAMP:
+        conversion->bad_stamp_count[event.kind]++;
+        return;
+    case RKT_CUPTI_CONVERTED:
+        break;
+    }
+    if (event.kind == RKT_EVENT_API && conversion->source->has_system_thread_ids)
+        rkt_threads_note_name(threads, event.thread_id);
+    wait_for_room(conversion->thread->ring, conversion->deadline_ns);
+    (void)rkt_ring_push(conversion->thread->ring, &event);
+}
+
+/* The walk is one record behind: where a record ends is known from where the next begins. */
+static void convert_buffer(struct conversion *conversion, uint8_t *buffer, size_t valid_bytes)
+{
+    const struct rkt_cupti_library *library = &conversion->source->library;
+    const CUpti_Activity *last = NULL;
+    CUpti_Activity *record = NULL;
+
+    while (library->next_record(buffer, valid_bytes, &record) == CUPTI_SUCCESS) {
+        if (last)
+            convert_record(conversion, last, (size_t)((uint8_t *)record - (const uint8_t *)last));
+        last = record;
+    }
+    if (last)
+        convert_record(conversion, last, (size_t)(buffer + valid_bytes - (const uint8_t *)last));
+}
+
+static uint64_t room_deadline_ns(const struct rkt_cupti_source *source)
+{
+    uint64_t stop_ns = atomic_load_explicit(&source->stop_deadline_ns, memory_order_relaxed);
+    uint64_t deadline_ns = rkt_now_raw_ns() + ROOM_WAIT_NS;
+
+    return stop_ns != 0 && stop_ns < deadline_ns ? stop_ns : deadline_ns;
+}
+
+static void convert_readable(struct rkt_cupti_source *source, uint8_t *buffer, size_t valid_bytes)
+{
+    struct rkt_capture *capture = source->capture;
+    struct conversion conversion = {
+        .source = source,
+        .thread = rkt_threads_get(capture->threads),
+        .converter = {.intern = capture->intern,
+                      .api_names = source->api_names,
+                      .latest_end_ns = rkt_now_real_ns() + FUTURE_NS},
+        .deadline_ns = room_deadline_ns(source),
+    };
+
+    if (!conversion.thread) {
+        rkt_region_count_no_ring(capture->region);
+        return;
+    }
+    conversion.converter.ring = conversion.thread->ring;
+    convert_buffer(&conversion, buffer, valid_bytes);
+    for (size_t kind = 0; kind < RKT_EVENT_KIND_COUNT; kind++) {
+        if (conversion.bad_stamp_count[kind] > 0)
+            rkt_threads_push_loss(capture->threads, RKT_LOSS_BAD_STAMP, (enum rkt_event_kind)kind,
+                                  conversion.bad_stamp_count[kind], 0);
+    }
+}
+
+/* Of the buffer that is handed out when the pool is dry: at most so many records were in it. */
+static void count_unreadable(struct rkt_cupti_source *source, size_t valid_bytes)
+{
+    rkt_threads_push_loss(source->capture->threads, RKT_LOSS_CUPTI_DROPPED, RKT_EVENT_NONE,
+                          valid_bytes / SMALLEST_RECORD_BYTES, valid_bytes);
+}
+
+static void buffer_completed(CUcontext context, uint32_t stream_id, uint8_t *buffer, size_t size,
+                             size_t valid_bytes)
+{
+    struct rkt_cupti_source *source = source_of_process();
+    bool is_readable = rkt_cupti_buffers_is_readable(source->buffers, buffer);
+    int saved_errno = errno;
+
+    (void)context;
+    (void)stream_id;
+    if (valid_bytes > size)
+        valid_bytes = size;
+    if (rkt_capture_is_on() && valid_bytes > 0 && is_readable)
+        convert_readable(source, buffer, valid_bytes);
+    else if (rkt_capture_is_on() && valid_bytes > 0)
+        count_unreadable(source, valid_bytes);
+    rkt_cupti_buffers_put_back(source->buffers, buffer, valid_bytes);
+    errno = saved_errno;
+}
+
+/* ---- the flush thread ---- */
+
+static void count_dropped(struct rkt_cupti_source *source)
+{
+    size_t dropped = 0;
+
+    if (source->library.dropped_records(NULL, 0, &dropped) == CUPTI_SUCCESS && dropped > 0)
+        rkt_threads_push_loss(source->capture->threads, RKT_LOSS_CUPTI_DROPPED, RKT_EVENT_NONE,
+                              dropped, 0);
+}
+
+static void disable_kinds(const struct rkt_cupti_source *source)
+{
+    for (size_t i = 0; i < KIND_COUNT; i++)
+        (void)source->library.disable(KINDS[i]);
+}
+
+/* Flushing costs the job's threads a little, so only when CUPTI has something of ours. */
+static void flush(struct rkt_cupti_source *source)
+{
+    if (rkt_cupti_buffers_taken_count(source->buffers) == 0)
+        return;
+    (void)source->library.flush_all(0);
+    count_dropped(source);
+}
+
+static void *flush_until_woken(void *arg)
+{
+    struct rkt_cupti_source *source = arg;
+    struct pollfd waiters[] = {
+        {.fd = source->wake_fd, .events = POLLIN},
+        {.fd = source->capture->socket_fd, .events = POLLRDHUP},
+    };
+
+    for (;;) {
+        int ready = poll(waiters, 2, FLUSH_INTERVAL_MS);
+
+        if (ready < 0 && errno != EINTR)
+            return NULL;
+        if (ready > 0 && waiters[0].revents)
+            return NULL;
+        if (ready > 0 && waiters[1].revents) {
+            rkt_capture_turn_off("the sidecar is gone: this process is no longer traced");
+            disable_kinds(source);
+            return NULL;
+        }
+        if (ready == 0)
+            flush(source);
+    }
+}
+
+/* The job's signals are for the job's threads. */
+static bool start_flush_thread(struct rkt_cupti_source *source)
+{
+    sigset_t all;
+    sigset_t before;
+    bool has_started;
+
+    source->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (source->wake_fd < 0)
+        return false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    has_started = pthread_create(&source->flush_thread, NULL, flush_until_woken, source) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!has_started)
+        close(source->wake_fd);
+    else
+        (void)pthread_setname_np(source->flush_thread, "ranktrace");
+    return has_started;
+}
+
+/* ---- start and stop ---- */
+
+struct rkt_cupti_source *rkt_cupti_source_create(void)
+{
+    return calloc(1, sizeof(struct rkt_cupti_source));
+}
+
+void rkt_cupti_source_destroy(struct rkt_cupti_source *source)
+{
+    free(source);
+}
+
+static bool prepare(struct rkt_cupti_source *source, const char **why_out)
+{
+    if (!rkt_cupti_library_open(&source->library, why_out))
+        return false;
+    *why_out = "no memory";
+    source->buffers = rkt_cupti_buffers_create();
+    source->api_names = rkt_cupti_api_names_create(&source->library, source->capture->intern);
+    return source->buffers && source->api_names;
+}
+
+static void set_options(struct rkt_cupti_source *source)
+{
+    const struct rkt_cupti_library *library = &source->library;
+    uint8_t is_zeroed = 1;
+    size_t value_bytes = sizeof(is_zeroed);
+
+    if (library->set_thread_id_type)
+        source->has_system_thread_ids =
+            library->set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM) == CUPTI_SUCCESS;
+    /* Else CUPTI zeroes each buffer, on the thread that launches. */
+    if (library->set_attribute)
+        (void)library->set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &value_bytes,
+                                     &is_zeroed);
+}
+
+/* NULL: on. "": there is no GPU here. Else the reason. */
+static const char *enable(struct rkt_cupti_source *source, char *why, size_t why_bytes)
+{
+    CUptiResult result = source->library.register_callbacks(buffer_requested, buffer_completed);
+
+    set_options(source);
+    for (size_t i = 0; i < KIND_COUNT && result == CUPTI_SUCCESS; i++) {
+        result = source->library.enable(KINDS[i]);
+        /* Without kernels the rest says little; without one of the rest the others say much. */
+        if (i > 0)
+            result = CUPTI_SUCCESS;
+    }
+    if (result == CUPTI_ERROR_NOT_INITIALIZED || result == CUPTI_ERROR_UNKNOWN)
+        return "";
+    if (result != CUPTI_SUCCESS) {
+        snprintf(why, why_bytes, "CUPTI refused with code %d", (int)result);
+        return why;
+    }
+    rkt_cupti_api_names_apply(source->api_names, &source->library);
+    return NULL;
+}
+
+void rkt_cupti_source_start(struct rkt_cupti_source *source, struct rkt_capture *capture)
+{
+    char text[64];
+    const char *why = NULL;
+
+    if (atomic_exchange_explicit(&source->was_started, true, memory_order_relaxed))
+        return;
+    source->capture = capture;
+    if (prepare(source, &why))
+        why = enable(source, text, sizeof(text));
+    if (why && *why)
+        rkt_capture_say("GPU work is not traced", why);
+    if (why)
+        return; /* what CUPTI may have seen of us stays */
+    if (!start_flush_thread(source)) {
+        disable_kinds(source);
+        rkt_capture_say("GPU work is not traced", "no thread could be started");
+        return;
+    }
+    atomic_store_explicit(&source->is_on, true, memory_order_release);
+}
+
+static bool join_flush_thread(struct rkt_cupti_source *source)
+{
+    struct timespec deadline;
+    uint64_t one = 1;
+
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += (time_t)(STOP_WAIT_NS / 1000000000u);
+    if (write(source->wake_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
+        return false;
+    return pthread_timedjoin_np(source->flush_thread, NULL, &deadline) == 0;
+}
+
+bool rkt_cupti_source_stop(struct rkt_cupti_source *source)
+{
+    if (!atomic_load_explicit(&source->is_on, memory_order_acquire))
+        return true;
+    atomic_store_explicit(&source->stop_deadline_ns, rkt_now_raw_ns() + STOP_WAIT_NS,
+                          memory_order_relaxed);
+    if (!join_flush_thread(source))
+        return false; /* it is stuck inside CUPTI, and so would we be */
+    disable_kinds(source);
+    (void)source->library.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    count_dropped(source);
+    return true;
+}
+
+/* ---- the injection ---- */
+
+/* CUDA's driver calls it by this name, in cuInit; 1 means success. */
+__attribute__((visibility("default"))) int InitializeInjection(void);
+
+int InitializeInjection(void)
+{
+    struct rkt_capture *capture = rkt_capture_get(RKT_CAPTURE_CUPTI);
+    int saved_errno = errno;
+
+    if (capture)
+        rkt_cupti_source_start(capture->cupti, capture);
+    errno = saved_errno;
+    return 1;
+}
