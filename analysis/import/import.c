@@ -309,7 +309,7 @@ static int by_rank(const void *a, const void *b)
 
 static enum rkt_status check_ranks(struct import *import)
 {
-    const struct trace **sorted = calloc(import->trace_count, sizeof(const struct trace *));
+    const struct trace **sorted = calloc(import->trace_count + 1, sizeof(const struct trace *));
     enum rkt_status status = RKT_OK;
     size_t count = 0;
 

@@ -7,7 +7,7 @@
 #include "analysis/import/json_scan.h"
 #include "analysis/import/json_window.h"
 
-#define EVENT_START_BYTES 64u /* '{' to the colon of the first key, with some blanks */
+#define EVENT_START_BYTES ((size_t)64) /* '{' to the colon of the first key, with some blanks */
 #define MEMBER_KEY_BYTES_MAX 64u
 
 static const char EVENTS_KEY[] = "\"traceEvents\"";

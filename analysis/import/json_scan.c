@@ -7,6 +7,8 @@
 
 #define NUMBER_BYTES_MAX 40
 
+static const char REPLACEMENT[3] = {'\xef', '\xbf', '\xbd'}; /* U+FFFD */
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -61,27 +63,38 @@ static enum rkt_scan_result scan_string(const char *text, size_t len, size_t fro
     return RKT_SCAN_MORE;
 }
 
+/* An object inside an object that begins as only events do: a brace is missing before it. */
+static bool is_lost_start(const char *text, size_t len, size_t from, size_t at)
+{
+    return text[from] == '{' && text[at] == '{' && is_event_start(text, len, at, true);
+}
+
+static int depth_change(char c)
+{
+    return (c == '{' || c == '[') - (c == '}' || c == ']');
+}
+
 static enum rkt_scan_result scan_nested(const char *text, size_t len, size_t from, size_t *end_out)
 {
-    size_t depth = 0;
+    size_t at = from + 1;
+    int64_t depth = 1;
 
-    for (size_t at = from; at < len; at++) {
-        char c = text[at];
-
-        if (c == '"') {
+    while (at < len) {
+        if (text[at] == '"') {
             enum rkt_scan_result result = scan_string(text, len, at, end_out);
 
             if (result != RKT_SCAN_FOUND)
                 return result;
-            at = *end_out - 1;
-        } else if (c == '{' || c == '[') {
-            if (depth > 0 && c == '{' && text[from] == '{' && is_event_start(text, len, at, true)) {
-                *end_out = at;
-                return RKT_SCAN_BROKEN;
-            }
-            depth++;
-        } else if ((c == '}' || c == ']') && --depth == 0) {
-            *end_out = at + 1;
+            at = *end_out;
+            continue;
+        }
+        if (is_lost_start(text, len, from, at)) {
+            *end_out = at;
+            return RKT_SCAN_BROKEN;
+        }
+        depth += depth_change(text[at++]);
+        if (depth == 0) {
+            *end_out = at;
             return RKT_SCAN_FOUND;
         }
     }
@@ -239,8 +252,8 @@ static size_t put_clean(const char *text, size_t len, bool in_string, char *out,
 
     *taken_out = bytes > 0 ? bytes : 1;
     if (bytes == 0) {
-        memcpy(out, "\xef\xbf\xbd", 3);
-        return 3;
+        memcpy(out, REPLACEMENT, sizeof(REPLACEMENT));
+        return sizeof(REPLACEMENT);
     }
     if (c < 0x20 && in_string)
         return put_control(c, out);

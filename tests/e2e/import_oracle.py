@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every public trace imports, and its GPU work is what the oracle says, to the nanosecond."""
+
+import importlib.util
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared"
+
+
+def load_oracle():
+    spec = importlib.util.spec_from_file_location("oracle", SHARED / "oracle" / "kineto_oracle.py")
+    oracle = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(oracle)
+    return oracle
+
+
+def run(*command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def work_of_store(build, store):
+    """{rank: sorted [(start, end, class)]}, and how many records were left out."""
+    ranks, left_out = {}, 0
+    for line in run(build / "tests" / "dump_work", store).splitlines():
+        word = line.split()
+        work = ranks.setdefault(int(word[0]), [])
+        if word[1] == "left_out":
+            left_out += int(word[2])
+        else:
+            work.append((int(word[1]), int(word[2]), word[3]))
+    return {rank: sorted(work) for rank, work in ranks.items()}, left_out
+
+
+def check_set(build, oracle, files, store):
+    run(build / "bin" / "ranktrace-merge", "--quiet", "--force", store, *files)
+    got, left_out = work_of_store(build, store)
+    wrong = 0
+    for position, path in enumerate(files):
+        doc = oracle.load(str(path))
+        rank = (doc.get("distributedInfo") or {}).get("rank")
+        rank = position if rank is None else int(rank)
+        want = sorted((a, b, cls) for a, b, cls, _, _ in oracle.work_of(doc))
+        if got.get(rank) != want:
+            have = got.get(rank) or []
+            print(f"{path.parent.name}/{path.name}: {len(have)} works, not {len(want)}; first difference: "
+                  f"{next((p for p in zip(have, want) if p[0] != p[1]), None)}")
+            wrong += 1
+    print(f"{files[0].parent.name}: {len(files)} files, {sum(map(len, got.values()))} works, "
+          f"{left_out} records left out")
+    return wrong
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    if not (build / "bin" / "ranktrace-merge").exists():
+        print("skipped: this build has no ranktrace-merge (no simdjson)")
+        return 77
+    if not (SHARED / "oracle").is_dir():
+        print(f"skipped: no {SHARED}, the public traces and the oracle")
+        return 77
+    oracle, wrong = load_oracle(), 0
+    with tempfile.TemporaryDirectory() as folder:
+        for group in sorted(p for p in (SHARED / "data").iterdir() if p.is_dir()):
+            files = sorted(group.glob("*.json.gz"))
+            sets = [files] if group.name.endswith("8rank") or group.name == "trace_filter" else [[f] for f in files]
+            for one in sets:
+                wrong += check_set(build, oracle, one, pathlib.Path(folder) / "timeline.rkt")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
