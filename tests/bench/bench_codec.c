@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes and time per event through codec and pack, on kernels of a plausible training step. */
-#include <stdlib.h>
-
 #include "common/codec.h"
 #include "common/pack.h"
 #include "tests/bench/bench.h"
@@ -41,7 +39,7 @@ static void make_kernels(struct rkt_event *events)
 
 int main(void)
 {
-    struct rkt_event *events = malloc(EVENT_COUNT * sizeof(*events));
+    static struct rkt_event events[EVENT_COUNT];
     struct rkt_encoder *encoder = rkt_encoder_create();
     struct rkt_decoder *decoder = rkt_decoder_create();
     struct rkt_packer *packer = rkt_packer_create(3);
@@ -50,7 +48,7 @@ int main(void)
     struct rkt_bytes raw, frame;
     uint64_t encode_ns, pack_ns, decode_ns;
 
-    if (!events || !encoder || !decoder || !packer)
+    if (!encoder || !decoder || !packer)
         return 1;
     make_kernels(events);
     BENCH_BEST(&encode_ns, (void)0,
@@ -65,6 +63,5 @@ int main(void)
     rkt_packer_destroy(packer);
     rkt_decoder_destroy(decoder);
     rkt_encoder_destroy(encoder);
-    free(events);
     return 0;
 }

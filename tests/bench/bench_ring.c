@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an event costs the training process, and the sidecar: push and pop on touched pages. */
-#include <stdlib.h>
-
 #include "agent/region.h"
 #include "tests/bench/bench.h"
 
@@ -27,8 +25,9 @@ static void push_all_with_clock(struct rkt_ring *ring)
     }
 }
 
-static void pop_all(struct rkt_ring *ring, struct rkt_event *events)
+static void pop_all(struct rkt_ring *ring)
 {
+    static struct rkt_event events[4096];
     bool was_broken;
 
     while (rkt_ring_pop(ring, CAPACITY, events, 4096, &was_broken) > 0)
@@ -39,26 +38,24 @@ int main(void)
 {
     struct rkt_region_config config = {
         .ring_count = 1, .ring_capacity = CAPACITY, .heap_bytes = 1u << 20};
-    struct rkt_event *events = malloc(4096 * sizeof(*events));
     struct rkt_region *region;
     struct rkt_ring *ring;
     struct rkt_error err;
     uint64_t push_ns, clock_ns, pop_ns;
     int fd;
 
-    if (!events || rkt_region_create(&config, &region, &fd, &err) != RKT_OK)
+    if (rkt_region_create(&config, &region, &fd, &err) != RKT_OK)
         return 1;
     ring = rkt_region_claim(region, 1);
     push_all(ring); /* touches the pages */
-    pop_all(ring, events);
-    BENCH_BEST(&push_ns, pop_all(ring, events), push_all(ring));
-    BENCH_BEST(&clock_ns, pop_all(ring, events), push_all_with_clock(ring));
-    BENCH_BEST(&pop_ns, push_all(ring), pop_all(ring, events));
+    pop_all(ring);
+    BENCH_BEST(&push_ns, pop_all(ring), push_all(ring));
+    BENCH_BEST(&clock_ns, pop_all(ring), push_all_with_clock(ring));
+    BENCH_BEST(&pop_ns, push_all(ring), pop_all(ring));
     (void)printf("bench=ring record_bytes=%zu push_ns_per_event=%.2f clock_push_ns_per_event=%.2f "
                  "pop_ns_per_event=%.2f\n",
                  sizeof(struct rkt_event), (double)push_ns / CAPACITY, (double)clock_ns / CAPACITY,
                  (double)pop_ns / CAPACITY);
     rkt_region_destroy(region);
-    free(events);
     return 0;
 }

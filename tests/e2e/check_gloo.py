@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the JSON report of a gloo run whose rank 1 sleeps 20 ms a batch.
+
+  check_gloo.py REPORT RANKS CAUSE
+"""
+import json
+import sys
+
+SLEEP_NS = 20_000_000
+
+
+def main():
+    report = json.load(open(sys.argv[1]))
+    ranks, cause = int(sys.argv[2]), sys.argv[3]
+
+    assert len(report["ranks"]) == ranks, report["ranks"]
+    for rank in report["ranks"]:
+        assert rank["steps"], f"rank {rank['rank']} has no steps"
+        for step in rank["steps"]:
+            window = step["window"]
+            total = sum(window["host_parts_ns"].values())
+            assert total == window["window_ns"], (rank["rank"], step["number"], total)
+        assert rank["losses"] == {}, rank["losses"]
+
+    straggler = report["straggler"]
+    assert straggler["rank"] == 1, straggler
+    assert straggler["cause"] == cause, straggler
+    # sleep never returns early: what it adds is at least its argument
+    assert straggler["excess_ns"] >= 0.9 * SLEEP_NS, straggler
+    assert straggler["last_count"] * 2 > straggler["collective_count"], straggler
+    assert straggler["last_by_ns"] >= 0.5 * SLEEP_NS, straggler
+
+    summary = report["summary"]
+    assert summary["step_ns"] >= SLEEP_NS, summary
+    assert 0 < summary["comm_share"] < 1, summary
+    assert 0 <= summary["backward_overlap"] <= 1, summary
+    print(f"rank 1 is named: {straggler}")
+
+
+if __name__ == "__main__":
+    main()
