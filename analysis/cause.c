@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/cause.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/steady.h"
+
+/* Of nested ranges that all hold the excess the innermost is named. */
+#define EXCESS_OF_THE_LARGEST 0.8
+
+void rkt_own_work_by_cause(const struct rkt_window *window,
+                           int64_t by_cause_ns[RKT_CAUSE_OTHER + 1])
+{
+    const struct rkt_partition *parts = &window->parts;
+    const struct rkt_host_partition *host = &window->host;
+
+    memset(by_cause_ns, 0, (RKT_CAUSE_OTHER + 1) * sizeof(*by_cause_ns));
+    if (window->is_host_view) {
+        by_cause_ns[RKT_CAUSE_COMPUTE] = host->compute_ns + host->overlapped_ns;
+        by_cause_ns[RKT_CAUSE_INPUT] = host->input_ns;
+        by_cause_ns[RKT_CAUSE_HOST] = host->host_ns;
+        return;
+    }
+    by_cause_ns[RKT_CAUSE_COMPUTE] = parts->compute_ns + parts->overlapped_ns;
+    by_cause_ns[RKT_CAUSE_INPUT] = parts->idle_ns[RKT_IDLE_INPUT];
+    by_cause_ns[RKT_CAUSE_HOST] = parts->idle_ns[RKT_IDLE_HOST];
+    by_cause_ns[RKT_CAUSE_SYNC] = parts->idle_ns[RKT_IDLE_SYNC];
+    by_cause_ns[RKT_CAUSE_ALLOC] = parts->idle_ns[RKT_IDLE_ALLOC];
+    by_cause_ns[RKT_CAUSE_COPY] = rkt_partition_copy_ns(parts);
+    by_cause_ns[RKT_CAUSE_LAUNCH] = parts->idle_ns[RKT_IDLE_LAUNCH];
+    by_cause_ns[RKT_CAUSE_OTHER] = parts->idle_ns[RKT_IDLE_DEPENDENCY] +
+                                   parts->idle_ns[RKT_IDLE_DEVICE] +
+                                   parts->idle_ns[RKT_IDLE_UNKNOWN];
+}
+
+/* Totals by name and rank: totals[name * rank_count + rank]. */
+struct tally {
+    struct rkt_strtab *names;
+    int64_t *totals;
+    size_t name_cap;
+    size_t rank_count;
+    bool is_out_of_memory;
+};
+
+static void add_to_tally(struct tally *tally, const struct rkt_rank_trace *trace, uint32_t name_id,
+                         size_t rank, int64_t duration_ns)
+{
+    size_t len_bytes;
+    const char *name = rkt_strtab_get(trace->names, name_id, &len_bytes);
+    uint32_t id = rkt_strtab_intern(tally->names, name, len_bytes);
+
+    if (id >= tally->name_cap) {
+        size_t cap = ((size_t)id + 1) * 2;
+        int64_t *grown = calloc(cap * tally->rank_count, sizeof(*grown));
+
+        if (grown == NULL) {
+            tally->is_out_of_memory = true;
+            return;
+        }
+        if (tally->totals != NULL)
+            memcpy(grown, tally->totals, tally->name_cap * tally->rank_count * sizeof(*grown));
+        free(tally->totals);
+        tally->totals = grown;
+        tally->name_cap = cap;
+    }
+    tally->totals[(size_t)id * tally->rank_count + rank] += duration_ns;
+}
+
+/* The steps of a rank that are compared; they follow each other. */
+struct span {
+    int64_t start_ns; /* host time */
+    int64_t end_ns;
+    uint32_t first_step; /* indexes in the rank's steps */
+    uint32_t last_step;
+};
+
+static bool find_span(const struct rkt_result *result, const struct rkt_step_table *table,
+                      size_t rank, struct span *span_out)
+{
+    const struct rkt_step_result *steps = result->ranks[rank].steps;
+    bool is_found = false;
+
+    for (size_t i = 0; i < table->row_count; i++) {
+        const struct rkt_step_result *step = table->rows[i].by_rank[rank].step;
+
+        if (!rkt_step_row_is_steady(table, i))
+            continue;
+        if (!is_found) {
+            span_out->start_ns = step->host_start_ns;
+            span_out->first_step = (uint32_t)(step - steps);
+        }
+        span_out->end_ns = step->host_end_ns;
+        span_out->last_step = (uint32_t)(step - steps);
+        is_found = true;
+    }
+    return is_found;
+}
+
+static void tally_works(struct tally *tally, const struct rkt_rank_trace *trace, size_t rank,
+                        enum rkt_work_class work_class, const struct span *span)
+{
+    for (size_t i = 0; i < trace->work_count; i++) {
+        const struct rkt_work *work = &trace->works[i];
+
+        if (work->work_class == work_class && work->step >= span->first_step &&
+            work->step <= span->last_step)
+            add_to_tally(tally, trace, work->name_id, rank, work->end_ns - work->start_ns);
+    }
+}
+
+static void tally_calls(struct tally *tally, const struct rkt_rank_trace *trace, size_t rank,
+                        enum rkt_call_class call_class, const struct span *span)
+{
+    for (size_t i = 0; i < trace->call_count; i++) {
+        const struct rkt_call *call = &trace->calls[i];
+
+        if (call->call_class == call_class && call->start_ns >= span->start_ns &&
+            call->start_ns < span->end_ns)
+            add_to_tally(tally, trace, call->name_id, rank, call->end_ns - call->start_ns);
+    }
+}
+
+/* Which ranges can explain a cause. */
+static uint32_t range_types_of(enum rkt_cause cause)
+{
+    const uint32_t named = 1u << RKT_RANGE_USER | 1u << RKT_RANGE_NVTX |
+                           1u << RKT_RANGE_ANNOTATION | 1u << RKT_RANGE_INPUT;
+
+    if (cause == RKT_CAUSE_INPUT || cause == RKT_CAUSE_HOST)
+        return named;
+    return 0;
+}
+
+static void tally_ranges(struct tally *tally, const struct rkt_rank_trace *trace, size_t rank,
+                         uint32_t type_bits, const struct span *span)
+{
+    for (size_t i = 0; i < trace->range_count; i++) {
+        const struct rkt_range *range = &trace->ranges[i];
+
+        if (range->type < 32 && (type_bits >> range->type & 1) != 0 &&
+            range->start_ns >= span->start_ns && range->end_ns <= span->end_ns &&
+            range->name_id != 0)
+            add_to_tally(tally, trace, range->name_id, rank, range->end_ns - range->start_ns);
+    }
+}
+
+static void tally_rank(struct tally *tally, const struct rkt_result *result,
+                       const struct rkt_step_table *table, size_t rank, enum rkt_cause cause)
+{
+    const struct rkt_rank_trace *trace = result->ranks[rank].trace;
+    struct span span;
+
+    if (!find_span(result, table, rank, &span))
+        return;
+    switch (cause) {
+    case RKT_CAUSE_COMPUTE:
+        tally_works(tally, trace, rank, RKT_WORK_COMPUTE, &span);
+        return;
+    case RKT_CAUSE_COPY:
+        tally_works(tally, trace, rank, RKT_WORK_COPY, &span);
+        return;
+    case RKT_CAUSE_SYNC:
+        tally_calls(tally, trace, rank, RKT_CALL_BLOCKING, &span);
+        return;
+    case RKT_CAUSE_ALLOC:
+        tally_calls(tally, trace, rank, RKT_CALL_ALLOC, &span);
+        return;
+    case RKT_CAUSE_LAUNCH:
+        tally_calls(tally, trace, rank, RKT_CALL_LAUNCH, &span);
+        return;
+    case RKT_CAUSE_INPUT:
+    case RKT_CAUSE_HOST:
+        tally_ranges(tally, trace, rank, range_types_of(cause), &span);
+        return;
+    case RKT_CAUSE_NONE:
+    case RKT_CAUSE_OTHER:
+        return;
+    }
+}
+
+/* Total of `rank` above the lower median of the other ranks. */
+static int64_t excess_of(const struct tally *tally, uint32_t name, size_t rank, int64_t *room)
+{
+    const int64_t *totals = &tally->totals[(size_t)name * tally->rank_count];
+    size_t others = 0;
+
+    for (size_t r = 0; r < tally->rank_count; r++) {
+        if (r != rank)
+            room[others++] = totals[r];
+    }
+    return others == 0 ? 0 : totals[rank] - rkt_median_i64(room, others);
+}
+
+/* 0 (the empty name): none. */
+static uint32_t most_excessive(const struct tally *tally, size_t rank, int64_t *room)
+{
+    uint32_t count = rkt_strtab_count(tally->names);
+    int64_t largest_ns = 0;
+    uint32_t best = 0;
+
+    for (uint32_t name = 1; name < count && name < tally->name_cap; name++) {
+        int64_t excess_ns = excess_of(tally, name, rank, room);
+
+        largest_ns = excess_ns > largest_ns ? excess_ns : largest_ns;
+    }
+    for (uint32_t name = 1; name < count && name < tally->name_cap && largest_ns > 0; name++) {
+        int64_t total_ns = tally->totals[(size_t)name * tally->rank_count + rank];
+        int64_t best_ns = tally->totals[(size_t)best * tally->rank_count + rank];
+
+        if ((double)excess_of(tally, name, rank, room) < EXCESS_OF_THE_LARGEST * (double)largest_ns)
+            continue;
+        if (best == 0 || total_ns < best_ns)
+            best = name;
+    }
+    return best;
+}
+
+enum rkt_status rkt_name_cause(const struct rkt_result *result, const struct rkt_step_table *table,
+                               uint32_t rank, enum rkt_cause cause, struct rkt_arena *arena,
+                               const char **detail_out, struct rkt_error *err)
+{
+    struct tally tally = {.names = rkt_strtab_create(), .rank_count = result->rank_count};
+    int64_t *room = calloc(result->rank_count + 1, sizeof(*room));
+    const char *detail = NULL;
+
+    if (tally.names != NULL && room != NULL) {
+        for (size_t r = 0; r < result->rank_count; r++)
+            tally_rank(&tally, result, table, r, cause);
+        if (!tally.is_out_of_memory) {
+            size_t len_bytes;
+            const char *name =
+                rkt_strtab_get(tally.names, most_excessive(&tally, rank, room), &len_bytes);
+
+            detail = rkt_arena_strndup(arena, name, len_bytes);
+        }
+    }
+    rkt_strtab_destroy(tally.names);
+    free(tally.totals);
+    free(room);
+    if (detail == NULL)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the cause of a straggler");
+    *detail_out = detail;
+    return RKT_OK;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/host_view.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/stages.h"
+#include "analysis/steady.h"
+
+static enum rkt_status collect_ranges(const struct rkt_rank_trace *trace, uint32_t type_bits,
+                                      struct rkt_interval_set *set)
+{
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 0; i < trace->range_count && status == RKT_OK; i++) {
+        const struct rkt_range *range = &trace->ranges[i];
+
+        if (range->type < 32 && (type_bits >> range->type & 1) != 0)
+            status = rkt_interval_set_add(set, range->start_ns, range->end_ns);
+    }
+    rkt_interval_set_normalise(set);
+    return status;
+}
+
+static enum rkt_status collect_buckets(const struct rkt_rank_trace *trace,
+                                       struct rkt_interval_set *set)
+{
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 0; i < trace->bucket_count && status == RKT_OK; i++)
+        status = rkt_interval_set_add(set, trace->buckets[i].start_ns, trace->buckets[i].end_ns);
+    rkt_interval_set_normalise(set);
+    return status;
+}
+
+/* *out = ranges of these types less `minus`. */
+static enum rkt_status ranges_without(const struct rkt_rank_trace *trace, uint32_t type_bits,
+                                      const struct rkt_interval_set *minus,
+                                      struct rkt_interval_set *out)
+{
+    struct rkt_interval_set all = {0};
+    enum rkt_status status = collect_ranges(trace, type_bits, &all);
+
+    if (status == RKT_OK)
+        status = rkt_interval_set_subtract(&all, minus, out);
+    rkt_interval_set_release(&all);
+    return status;
+}
+
+static enum rkt_status fill_view(const struct rkt_rank_trace *trace, struct rkt_host_view *view)
+{
+    const uint32_t backward = 1u << RKT_RANGE_BACKWARD;
+    const uint32_t phases = backward | 1u << RKT_RANGE_FORWARD | 1u << RKT_RANGE_OPTIMIZER;
+    struct rkt_interval_set waits = {0};
+    struct rkt_interval_set not_compute = {0};
+    enum rkt_status status = collect_ranges(trace, 1u << RKT_RANGE_COMM_WAIT, &waits);
+
+    if (status == RKT_OK)
+        status = ranges_without(trace, phases, &waits, &view->compute);
+    if (status == RKT_OK)
+        status = ranges_without(trace, backward, &waits, &view->backward);
+    if (status == RKT_OK)
+        status = collect_buckets(trace, &view->comm);
+    if (status == RKT_OK)
+        status = rkt_interval_set_intersect(&view->compute, &view->comm, &view->together);
+    if (status == RKT_OK)
+        status = ranges_without(trace, 1u << RKT_RANGE_INPUT, &view->compute, &not_compute);
+    if (status == RKT_OK)
+        status = rkt_interval_set_subtract(&not_compute, &view->comm, &view->input);
+    rkt_interval_set_release(&waits);
+    rkt_interval_set_release(&not_compute);
+    return status;
+}
+
+enum rkt_status rkt_host_view_create(const struct rkt_rank_trace *trace,
+                                     struct rkt_host_view **view_out, struct rkt_error *err)
+{
+    struct rkt_host_view *view = calloc(1, sizeof(*view));
+
+    if (view == NULL || fill_view(trace, view) != RKT_OK) {
+        rkt_host_view_destroy(view);
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the host view of a rank");
+    }
+    *view_out = view;
+    return RKT_OK;
+}
+
+void rkt_host_view_destroy(struct rkt_host_view *view)
+{
+    if (view == NULL)
+        return;
+    rkt_interval_set_release(&view->compute);
+    rkt_interval_set_release(&view->backward);
+    rkt_interval_set_release(&view->comm);
+    rkt_interval_set_release(&view->together);
+    rkt_interval_set_release(&view->input);
+    free(view);
+}
+
+void rkt_host_view_fill(const struct rkt_host_view *view, struct rkt_window *window)
+{
+    int64_t start_ns = window->start_ns;
+    int64_t end_ns = window->end_ns;
+    struct rkt_host_partition *parts = &window->host;
+    int64_t exposed_ns;
+
+    window->is_host_view = true;
+    window->compute_ns = rkt_interval_set_length_within(&view->compute, start_ns, end_ns);
+    window->comm_ns = rkt_interval_set_length_within(&view->comm, start_ns, end_ns);
+    window->copy_ns = RKT_NA;
+    for (int i = 0; i < RKT_COPY_PART_COUNT; i++)
+        window->copy_by_kind_ns[i] = RKT_NA;
+    memset(window->kernel_counts, 0, sizeof(window->kernel_counts));
+    parts->window_ns = end_ns - start_ns;
+    parts->overlapped_ns = rkt_interval_set_length_within(&view->together, start_ns, end_ns);
+    parts->compute_ns = window->compute_ns - parts->overlapped_ns;
+    parts->comm_ns = window->comm_ns - parts->overlapped_ns;
+    parts->input_ns = rkt_interval_set_length_within(&view->input, start_ns, end_ns);
+    parts->host_ns = parts->window_ns - parts->overlapped_ns - parts->compute_ns - parts->comm_ns -
+                     parts->input_ns;
+    exposed_ns = parts->comm_ns;
+    window->comm_share = rkt_share(window->comm_ns, parts->window_ns);
+    window->exposed_share = rkt_share(exposed_ns, parts->window_ns);
+    window->overlap = rkt_share(parts->overlapped_ns, window->comm_ns);
+    window->compute_share = rkt_share(window->compute_ns, parts->window_ns);
+    window->gpu_util = (double)NAN;
+}
+
+enum rkt_status rkt_host_view_window(const struct rkt_result *result, size_t rank,
+                                     struct rkt_window *window, struct rkt_error *err)
+{
+    struct rkt_host_view *view;
+    enum rkt_status status = rkt_host_view_create(result->ranks[rank].trace, &view, err);
+
+    if (status == RKT_OK) {
+        rkt_host_view_fill(view, window);
+        rkt_host_view_destroy(view);
+    }
+    return status;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_HOST_VIEW_H
+#define RKT_ANALYSIS_HOST_VIEW_H
+
+/*
+ * host_view - what a rank without GPU records did at each instant (METRICS 1, host-only).
+ *
+ * compute: forward, backward or optimizer, and not in a marked wait for communication.
+ * comm:    a gradient bucket between its hand-over to the process group and its completion.
+ * input:   fetching data, and neither of these.
+ *
+ * Made once per rank, so that every window is a look-up. Threads: read only after create.
+ * Memory: its own.
+ */
+
+#include "analysis/interval.h"
+#include "analysis/result.h"
+#include "common/status.h"
+
+struct rkt_host_view {
+    struct rkt_interval_set compute;
+    struct rkt_interval_set backward; /* the backward part of compute */
+    struct rkt_interval_set comm;
+    struct rkt_interval_set together; /* compute and comm */
+    struct rkt_interval_set input;    /* alone */
+};
+
+enum rkt_status rkt_host_view_create(const struct rkt_rank_trace *trace,
+                                     struct rkt_host_view **view_out, struct rkt_error *err);
+void rkt_host_view_destroy(struct rkt_host_view *view); /* NULL is fine */
+
+/* Fills the window, whose bounds are set. */
+void rkt_host_view_fill(const struct rkt_host_view *view, struct rkt_window *window);
+
+#endif

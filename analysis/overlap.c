@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/host_view.h"
+#include "analysis/stages.h"
+#include "analysis/steady.h"
+
+/* What an overlap is made of; all normalised. */
+struct sets {
+    struct rkt_interval_set buckets;
+    struct rkt_interval_set compute;
+    struct rkt_interval_set backward; /* B of METRICS 2 */
+    struct rkt_interval_set hidden;   /* buckets and compute */
+    struct rkt_interval_set result;   /* and within backward */
+};
+
+static void release_sets(struct sets *sets)
+{
+    rkt_interval_set_release(&sets->buckets);
+    rkt_interval_set_release(&sets->compute);
+    rkt_interval_set_release(&sets->backward);
+    rkt_interval_set_release(&sets->hidden);
+    rkt_interval_set_release(&sets->result);
+}
+
+struct launched {
+    const struct rkt_work *work;
+};
+
+/* First work that starts at or after `start_ns`. */
+static size_t first_work(const struct rkt_rank_trace *trace, int64_t start_ns)
+{
+    size_t low = 0;
+    size_t high = trace->work_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (trace->works[middle].start_ns < start_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int compare_launches(const void *a, const void *b)
+{
+    const struct rkt_work *x = ((const struct launched *)a)->work;
+    const struct rkt_work *y = ((const struct launched *)b)->work;
+
+    if (x->launch_start_ns != y->launch_start_ns)
+        return x->launch_start_ns < y->launch_start_ns ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+/*
+ * B: per maximal run of backward launches, which a forward launch ends (micro-batches), from the
+ * first start to the last end of its compute kernels.
+ */
+static enum rkt_status add_backward_runs(struct launched *works, size_t count,
+                                         struct rkt_interval_set *backward)
+{
+    enum rkt_status status = RKT_OK;
+    bool is_open = false;
+    int64_t start_ns = 0;
+    int64_t end_ns = 0;
+
+    qsort(works, count, sizeof(*works), compare_launches);
+    for (size_t i = 0; i < count && status == RKT_OK; i++) {
+        const struct rkt_work *work = works[i].work;
+
+        if (work->phase == RKT_PHASE_FORWARD && is_open) {
+            status = rkt_interval_set_add(backward, start_ns, end_ns);
+            is_open = false;
+        }
+        if (work->phase != RKT_PHASE_BACKWARD)
+            continue;
+        start_ns = !is_open || work->start_ns < start_ns ? work->start_ns : start_ns;
+        end_ns = !is_open || work->end_ns > end_ns ? work->end_ns : end_ns;
+        is_open = true;
+    }
+    if (is_open && status == RKT_OK)
+        status = rkt_interval_set_add(backward, start_ns, end_ns);
+    rkt_interval_set_normalise(backward);
+    return status;
+}
+
+static enum rkt_status sort_work(const struct rkt_work *work, uint32_t step_index,
+                                 struct sets *sets, struct launched *compute, size_t *compute_count,
+                                 uint32_t *bucket_count)
+{
+    if (work->work_class == RKT_WORK_COMPUTE) {
+        if (work->step == step_index)
+            compute[(*compute_count)++].work = work;
+        return rkt_interval_set_add(&sets->compute, work->start_ns, work->end_ns);
+    }
+    if (work->work_class != RKT_WORK_COMM || !work->is_bucket || work->step != step_index)
+        return RKT_OK;
+    (*bucket_count)++;
+    return rkt_interval_set_add(&sets->buckets, work->start_ns, work->end_ns);
+}
+
+/* Work of a step starts after its mark, so only works from there to the window's end are read. */
+static enum rkt_status collect_works(const struct rkt_rank_trace *trace,
+                                     const struct rkt_step_result *step, uint32_t step_index,
+                                     struct sets *sets, uint32_t *bucket_count)
+{
+    int64_t from_ns =
+        step->window.start_ns < step->host_start_ns ? step->window.start_ns : step->host_start_ns;
+    size_t first = first_work(trace, from_ns - trace->clock_error_ns);
+    size_t last = first_work(trace, step->window.end_ns);
+    struct launched *compute = calloc(last - first + 1, sizeof(*compute));
+    size_t compute_count = 0;
+    enum rkt_status status = compute == NULL ? RKT_ERR_NOMEM : RKT_OK;
+
+    for (size_t i = first; i < last && status == RKT_OK; i++)
+        status =
+            sort_work(&trace->works[i], step_index, sets, compute, &compute_count, bucket_count);
+    rkt_interval_set_normalise(&sets->compute);
+    rkt_interval_set_normalise(&sets->buckets);
+    if (status == RKT_OK)
+        status = add_backward_runs(compute, compute_count, &sets->backward);
+    free(compute);
+    return status;
+}
+
+static enum rkt_status copy_within(const struct rkt_interval_set *from, int64_t start_ns,
+                                   int64_t end_ns, struct rkt_interval_set *to)
+{
+    struct rkt_interval window = {start_ns, end_ns};
+    struct rkt_interval_set only = {&window, 1, 1};
+
+    return rkt_interval_set_intersect(from, &only, to);
+}
+
+/* A bucket belongs to the step in which it was handed over. */
+static enum rkt_status collect_host(const struct rkt_rank_trace *trace,
+                                    const struct rkt_step_result *step, struct sets *sets,
+                                    uint32_t *bucket_count, struct rkt_error *err)
+{
+    int64_t start_ns = step->host_start_ns;
+    int64_t end_ns = step->host_end_ns;
+    struct rkt_host_view *view;
+    enum rkt_status status = rkt_host_view_create(trace, &view, err);
+
+    if (status != RKT_OK)
+        return status;
+    for (size_t i = 0; i < trace->bucket_count && status == RKT_OK; i++) {
+        const struct rkt_bucket *bucket = &trace->buckets[i];
+
+        if (bucket->start_ns < start_ns || bucket->start_ns >= end_ns)
+            continue;
+        (*bucket_count)++;
+        status = rkt_interval_set_add(&sets->buckets, bucket->start_ns, bucket->end_ns);
+    }
+    rkt_interval_set_normalise(&sets->buckets);
+    if (status == RKT_OK)
+        status = copy_within(&view->compute, start_ns, end_ns, &sets->compute);
+    if (status == RKT_OK)
+        status = copy_within(&view->backward, start_ns, end_ns, &sets->backward);
+    rkt_host_view_destroy(view);
+    return status;
+}
+
+static enum rkt_status measure(struct sets *sets, uint32_t bucket_count,
+                               struct rkt_backward_overlap *out)
+{
+    const struct rkt_interval_set *backward = &sets->backward;
+    enum rkt_status status =
+        rkt_interval_set_intersect(&sets->buckets, &sets->compute, &sets->hidden);
+
+    if (status == RKT_OK)
+        status = rkt_interval_set_intersect(&sets->hidden, backward, &sets->result);
+    if (status != RKT_OK)
+        return status;
+    out->bucket_count = bucket_count;
+    out->buckets_ns = rkt_interval_set_length(&sets->buckets);
+    if (bucket_count == 0 || backward->count == 0)
+        return RKT_OK;
+    out->overlapped_ns = rkt_interval_set_length(&sets->result);
+    out->tail_ns = rkt_interval_set_length_within(
+        &sets->buckets, backward->items[backward->count - 1].end_ns, INT64_MAX);
+    out->ratio = rkt_share(out->overlapped_ns, out->buckets_ns);
+    return RKT_OK;
+}
+
+enum rkt_status rkt_backward_overlap_of(const struct rkt_result *result, size_t rank,
+                                        struct rkt_step_result *step, struct rkt_error *err)
+{
+    const struct rkt_rank_result *of = &result->ranks[rank];
+    struct rkt_backward_overlap overlap = {
+        .overlapped_ns = RKT_NA, .tail_ns = RKT_NA, .ratio = (double)NAN};
+    struct sets sets = {0};
+    uint32_t bucket_count = 0;
+    enum rkt_status status;
+
+    if (of->trace->has_gpu)
+        status = collect_works(of->trace, step, (uint32_t)(step - of->steps), &sets, &bucket_count);
+    else
+        status = collect_host(of->trace, step, &sets, &bucket_count, err);
+    if (status == RKT_OK)
+        status = measure(&sets, bucket_count, &overlap);
+    release_sets(&sets);
+    if (status != RKT_OK)
+        return rkt_fail(err, status, "no memory for the overlap of a step");
+    step->backward = overlap;
+    return RKT_OK;
+}

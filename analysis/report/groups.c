@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/report/groups.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/steady.h"
+
+struct member {
+    const struct rkt_collective *collective;
+};
+
+static int compare_kinds(const struct rkt_collective *a, const struct rkt_collective *b)
+{
+    int names = strcmp(a->func_name, b->func_name);
+
+    if (names != 0)
+        return names;
+    if (a->participant_count != b->participant_count)
+        return a->participant_count < b->participant_count ? -1 : 1;
+    return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+}
+
+static int compare_members(const void *a, const void *b)
+{
+    const struct rkt_collective *x = ((const struct member *)a)->collective;
+    const struct rkt_collective *y = ((const struct member *)b)->collective;
+    int kinds = compare_kinds(x, y);
+
+    return kinds != 0 ? kinds : (x > y) - (x < y);
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+    const struct rkt_collective_group *x = a;
+    const struct rkt_collective_group *y = b;
+
+    if (x->total_ns != y->total_ns)
+        return x->total_ns > y->total_ns ? -1 : 1;
+    return compare_kinds(x->first, y->first);
+}
+
+/* The last rank's start must say something of the rank: beyond the clocks, and not queued. */
+static bool is_told(const struct rkt_collective *collective)
+{
+    if (!collective->last_is_distinguishable)
+        return false;
+    for (size_t i = 0; i < collective->participant_count; i++) {
+        if (collective->participants[i].rank == collective->last_rank)
+            return !collective->participants[i].is_queued;
+    }
+    return false;
+}
+
+static void count_last(const struct member *members, size_t count, size_t *by_rank,
+                       size_t rank_count, struct rkt_collective_group *group)
+{
+    memset(by_rank, 0, rank_count * sizeof(*by_rank));
+    for (size_t i = 0; i < count; i++) {
+        if (is_told(members[i].collective)) {
+            by_rank[members[i].collective->last_rank]++;
+            group->told_count++;
+        }
+    }
+    for (size_t k = 0; k < RKT_GROUP_LAST_COUNT; k++) {
+        size_t most = 0;
+
+        for (size_t r = 1; r < rank_count; r++)
+            most = by_rank[r] > by_rank[most] ? r : most;
+        group->last[k].rank = (uint32_t)most;
+        group->last[k].count = by_rank[most];
+        by_rank[most] = 0;
+    }
+}
+
+static double median_busbw(const struct member *members, size_t count, int64_t *room)
+{
+    size_t known = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        double busbw = members[i].collective->busbw_bytes_per_s;
+
+        if (isfinite(busbw))
+            room[known++] = (int64_t)busbw;
+    }
+    return known == 0 ? (double)NAN : (double)rkt_median_i64(room, known);
+}
+
+/* `room` holds one number for each rank of each member. */
+static void measure_group(const struct member *members, size_t count, int64_t *room,
+                          struct rkt_collective_group *group)
+{
+    size_t waits = 0;
+
+    for (size_t i = 0; i < count; i++)
+        room[i] = members[i].collective->transfer_ns;
+    group->first = members[0].collective;
+    group->count = count;
+    group->transfer_ns = rkt_median_i64(room, count);
+    group->busbw_bytes_per_s = median_busbw(members, count, room);
+    for (size_t i = 0; i < count; i++) {
+        const struct rkt_collective *collective = members[i].collective;
+
+        for (size_t k = 0; k < collective->participant_count; k++) {
+            int64_t wait_ns = collective->participants[k].clock_free_wait_ns;
+
+            group->total_ns += wait_ns + collective->transfer_ns;
+            group->wait_max_ns = wait_ns > group->wait_max_ns ? wait_ns : group->wait_max_ns;
+            room[waits++] = wait_ns;
+        }
+    }
+    group->wait_ns = rkt_median_i64(room, waits);
+}
+
+static size_t count_participants(const struct rkt_result *result)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < result->collective_count; i++)
+        count += result->collectives[i].participant_count;
+    return count;
+}
+
+static size_t fill_groups(const struct rkt_result *result, const struct member *members,
+                          int64_t *room, size_t *by_rank, struct rkt_collective_group *groups)
+{
+    size_t group_count = 0;
+
+    for (size_t at = 0; at < result->collective_count;) {
+        struct rkt_collective_group *group = &groups[group_count++];
+        size_t next = at + 1;
+
+        while (next < result->collective_count &&
+               compare_kinds(members[at].collective, members[next].collective) == 0)
+            next++;
+        memset(group, 0, sizeof(*group));
+        measure_group(&members[at], next - at, room, group);
+        count_last(&members[at], next - at, by_rank, result->rank_count, group);
+        at = next;
+    }
+    return group_count;
+}
+
+enum rkt_status rkt_group_collectives(const struct rkt_result *result,
+                                      struct rkt_collective_group **groups_out, size_t *count_out,
+                                      struct rkt_error *err)
+{
+    size_t count = result->collective_count;
+    struct member *members = calloc(count + 1, sizeof(*members));
+    struct rkt_collective_group *groups = calloc(count + 1, sizeof(*groups));
+    int64_t *room = calloc(count_participants(result) + count + 1, sizeof(*room));
+    size_t *by_rank = calloc(result->rank_count + 1, sizeof(*by_rank));
+    enum rkt_status status = RKT_OK;
+
+    if (members == NULL || groups == NULL || room == NULL || by_rank == NULL) {
+        free(groups);
+        status = rkt_fail(err, RKT_ERR_NOMEM, "no memory to group %zu collectives", count);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            members[i].collective = &result->collectives[i];
+        qsort(members, count, sizeof(*members), compare_members);
+        *count_out = fill_groups(result, members, room, by_rank, groups);
+        qsort(groups, *count_out, sizeof(*groups), compare_groups);
+        *groups_out = groups;
+    }
+    free(members);
+    free(room);
+    free(by_rank);
+    return status;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/report/report.h"
+#include "analysis/report/writers.h"
+#include "common/json_writer.h"
+
+/* Ranks, steps, collectives: one line each. */
+#define BREAK_DEPTH 4
+
+static void put_ns(struct rkt_json *json, const char *key, int64_t value_ns)
+{
+    if (value_ns == RKT_NA)
+        rkt_json_null(json, key);
+    else
+        rkt_json_i64(json, key, value_ns);
+}
+
+static void put_index(struct rkt_json *json, const char *key, uint32_t value)
+{
+    if (value == RKT_INDEX_NONE)
+        rkt_json_null(json, key);
+    else
+        rkt_json_u64(json, key, value);
+}
+
+/* Results name ranks by position; the report by their number. */
+static void put_rank(struct rkt_json *json, const char *key, const struct rkt_result *result,
+                     uint32_t position)
+{
+    if (position < result->rank_count)
+        rkt_json_u64(json, key, result->ranks[position].rank);
+    else
+        rkt_json_null(json, key);
+}
+
+static void put_copies(struct rkt_json *json, const char *key,
+                       const int64_t copy_ns[RKT_COPY_PART_COUNT])
+{
+    rkt_json_begin_object(json, key);
+    for (int i = 0; i < RKT_COPY_PART_COUNT; i++)
+        put_ns(json, rkt_copy_part_name((enum rkt_copy_part)i), copy_ns[i]);
+    rkt_json_end(json);
+}
+
+static void put_parts(struct rkt_json *json, const char *key, const struct rkt_partition *parts)
+{
+    rkt_json_begin_object(json, key);
+    put_ns(json, "overlapped", parts->overlapped_ns);
+    put_ns(json, "compute", parts->compute_ns);
+    put_ns(json, "comm_wait", parts->comm_wait_ns);
+    put_ns(json, "comm_transfer", parts->comm_transfer_ns);
+    put_ns(json, "comm_unsplit", parts->comm_unsplit_ns);
+    put_copies(json, "copy", parts->copy_ns);
+    rkt_json_begin_object(json, "idle");
+    for (int i = 0; i < RKT_IDLE_CAUSE_COUNT; i++)
+        put_ns(json, rkt_idle_cause_name((enum rkt_idle_cause)i), parts->idle_ns[i]);
+    rkt_json_end(json);
+    rkt_json_end(json);
+}
+
+static void put_host_parts(struct rkt_json *json, const char *key,
+                           const struct rkt_host_partition *parts)
+{
+    rkt_json_begin_object(json, key);
+    put_ns(json, "overlapped", parts->overlapped_ns);
+    put_ns(json, "compute", parts->compute_ns);
+    put_ns(json, "comm", parts->comm_ns);
+    put_ns(json, "input", parts->input_ns);
+    put_ns(json, "host", parts->host_ns);
+    rkt_json_end(json);
+}
+
+static void put_window(struct rkt_json *json, const char *key, const struct rkt_window *window)
+{
+    static const char *const KERNELS[] = {"compute", "comm", "copy"};
+
+    rkt_json_begin_object(json, key);
+    put_ns(json, "start_ns", window->start_ns);
+    rkt_json_i64(json, "window_ns", window->end_ns - window->start_ns);
+    if (window->is_host_view)
+        put_host_parts(json, "parts_ns", &window->host);
+    else
+        put_parts(json, "parts_ns", &window->parts);
+    put_ns(json, "compute_ns", window->compute_ns);
+    put_ns(json, "comm_ns", window->comm_ns);
+    put_ns(json, "copy_ns", window->copy_ns);
+    put_copies(json, "copy_by_kind_ns", window->copy_by_kind_ns);
+    rkt_json_double(json, "comm_share", window->comm_share);
+    rkt_json_double(json, "exposed_share", window->exposed_share);
+    rkt_json_double(json, "overlap", window->overlap);
+    rkt_json_double(json, "gpu_util", window->gpu_util);
+    rkt_json_double(json, "compute_share", window->compute_share);
+    rkt_json_begin_object(json, "kernels");
+    for (int i = 0; i < 3; i++)
+        rkt_json_u64(json, KERNELS[i], window->kernel_counts[i]);
+    rkt_json_end(json);
+    rkt_json_end(json);
+}
+
+static void put_step(struct rkt_json *json, const struct rkt_step_result *step)
+{
+    rkt_json_begin_object(json, NULL);
+    rkt_json_u64(json, "number", step->number);
+    rkt_json_bool(json, "is_warmup", step->is_warmup);
+    rkt_json_bool(json, "is_cut", step->is_cut);
+    put_ns(json, "host_start_ns", step->host_start_ns);
+    put_ns(json, "host_end_ns", step->host_end_ns);
+    put_window(json, "window", &step->window);
+    rkt_json_begin_object(json, "phases_ns");
+    put_ns(json, "input", step->phase_ns[RKT_PHASE_NONE]);
+    put_ns(json, "forward", step->phase_ns[RKT_PHASE_FORWARD]);
+    put_ns(json, "backward", step->phase_ns[RKT_PHASE_BACKWARD]);
+    put_ns(json, "optimizer", step->phase_ns[RKT_PHASE_OPTIMIZER]);
+    rkt_json_end(json);
+    rkt_json_begin_object(json, "backward_overlap");
+    rkt_json_u64(json, "bucket_count", step->backward.bucket_count);
+    put_ns(json, "buckets_ns", step->backward.buckets_ns);
+    put_ns(json, "overlapped_ns", step->backward.overlapped_ns);
+    put_ns(json, "tail_ns", step->backward.tail_ns);
+    rkt_json_double(json, "ratio", step->backward.ratio);
+    rkt_json_end(json);
+    put_ns(json, "own_work_ns", step->own_work_ns);
+    rkt_json_end(json);
+}
+
+static void put_losses(struct rkt_json *json, const struct rkt_rank_trace *trace)
+{
+    size_t reason_count = sizeof(trace->losses) / sizeof(trace->losses[0]);
+
+    rkt_json_begin_object(json, "losses");
+    for (size_t i = 0; i < reason_count; i++) {
+        if (trace->losses[i] > 0)
+            rkt_json_u64(json, rkt_loss_reason_name((enum rkt_loss_reason)i), trace->losses[i]);
+    }
+    rkt_json_end(json);
+}
+
+static void put_rank_trace(struct rkt_json *json, const struct rkt_rank_trace *trace)
+{
+    const struct rkt_store_source *source = &trace->source;
+
+    rkt_json_text(json, "host", source->info.host);
+    rkt_json_u64(json, "local_rank", source->info.local_rank);
+    rkt_json_u64(json, "node", source->info.node);
+    rkt_json_u64(json, "pid", source->info.pid);
+    rkt_json_text(json, "file", source->info.file);
+    rkt_json_begin_object(json, "end");
+    rkt_json_text(json, "reason",
+                  rkt_report_end_name(source->has_end ? (enum rkt_end_reason)source->end.reason
+                                                      : RKT_END_UNKNOWN));
+    rkt_json_i64(json, "exit_code", source->end.exit_code);
+    rkt_json_i64(json, "signal", source->end.signal_number);
+    rkt_json_end(json);
+    put_losses(json, trace);
+    rkt_json_u64(json, "left_out_count", trace->left_out_count);
+    rkt_json_u64(json, "unmapped_count", trace->unmapped_count);
+}
+
+static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result *rank)
+{
+    rkt_json_begin_object(json, NULL);
+    rkt_json_u64(json, "rank", rank->rank);
+    put_rank_trace(json, rank->trace);
+    rkt_json_bool(json, "is_host_view", !rank->trace->has_gpu);
+    rkt_json_bool(json, "is_cut_short", rank->is_cut_short);
+    rkt_json_text(json, "align_state", rkt_report_align_name(rank->align_state));
+    put_ns(json, "bound_ns", rank->bound_ns < 0 ? RKT_NA : rank->bound_ns);
+    rkt_json_text(json, "step_source", rkt_step_source_name(rank->step_source));
+    rkt_json_text(json, "phase_source", rkt_phase_source_name(rank->phase_source));
+    put_window(json, "run", &rank->run);
+    put_window(json, "outside", &rank->outside);
+    rkt_json_begin_array(json, "steps");
+    for (size_t i = 0; i < rank->step_count; i++)
+        put_step(json, &rank->steps[i]);
+    rkt_json_end(json);
+    rkt_json_end(json);
+}
+
+static void put_participant(struct rkt_json *json, const struct rkt_result *result,
+                            const struct rkt_participant *participant)
+{
+    rkt_json_begin_object(json, NULL);
+    put_rank(json, "rank", result, participant->rank);
+    put_ns(json, "job_start_ns", participant->job_start_ns);
+    rkt_json_i64(json, "duration_ns", participant->end_ns - participant->start_ns);
+    put_ns(json, "wait_ns", participant->wait_ns);
+    put_ns(json, "active_ns", participant->active_ns);
+    put_ns(json, "clock_free_wait_ns", participant->clock_free_wait_ns);
+    put_ns(json, "ready_ns", participant->ready_ns);
+    put_ns(json, "late_ns", participant->late_ns);
+    rkt_json_bool(json, "is_queued", participant->is_queued);
+    rkt_json_end(json);
+}
+
+static void put_collective(struct rkt_json *json, const struct rkt_result *result,
+                           const struct rkt_collective *collective)
+{
+    char comm_id[19];
+
+    (void)snprintf(comm_id, sizeof(comm_id), "%#018llx", (unsigned long long)collective->comm_id);
+    rkt_json_begin_object(json, NULL);
+    rkt_json_text(json, "func", collective->func_name);
+    if (collective->comm_id == 0)
+        rkt_json_null(json, "comm_id");
+    else
+        rkt_json_text(json, "comm_id", comm_id);
+    rkt_json_text(json, "comm_name", collective->comm_name);
+    rkt_json_u64(json, "seq", collective->seq);
+    rkt_json_text(json, "confidence",
+                  rkt_match_confidence_name((enum rkt_match_confidence)collective->confidence));
+    if (collective->bytes == 0)
+        rkt_json_null(json, "bytes");
+    else
+        rkt_json_u64(json, "bytes", collective->bytes);
+    rkt_json_bool(json, "is_bucket", collective->is_bucket);
+    put_index(json, "bucket_index", collective->bucket_index);
+    put_index(json, "step_index", collective->step);
+    put_index(json, "expected_count",
+              collective->expected_count == 0 ? RKT_INDEX_NONE : collective->expected_count);
+    put_ns(json, "first_start_ns", collective->job_first_start_ns);
+    put_ns(json, "transfer_ns", collective->transfer_ns);
+    put_ns(json, "clocked_transfer_ns", collective->clocked_transfer_ns);
+    put_ns(json, "start_spread_ns", collective->start_spread_ns);
+    put_ns(json, "end_spread_ns", collective->end_spread_ns);
+    put_rank(json, "last_rank", result, collective->last_rank);
+    rkt_json_bool(json, "last_is_distinguishable", collective->last_is_distinguishable);
+    rkt_json_double(json, "busbw_bytes_per_s", collective->busbw_bytes_per_s);
+    rkt_json_begin_array(json, "ranks");
+    for (size_t i = 0; i < collective->participant_count; i++)
+        put_participant(json, result, &collective->participants[i]);
+    rkt_json_end(json);
+    rkt_json_end(json);
+}
+
+static void put_run(struct rkt_json *json, const struct rkt_result *result)
+{
+    const struct rkt_run_info *run = result->run;
+    const struct rkt_store_health *health = result->health;
+
+    rkt_json_begin_object(json, "run");
+    rkt_json_text(json, "producer", rkt_report_producer_name((enum rkt_producer)run->producer));
+    rkt_json_text(json, "version", run->version);
+    rkt_json_text(json, "command", run->command);
+    rkt_json_text(json, "host", run->host);
+    rkt_json_u64(json, "start_realtime_ns", run->start_realtime_ns);
+    put_index(json, "expected_rank_count",
+              result->expected_rank_count == 0 ? RKT_INDEX_NONE : result->expected_rank_count);
+    rkt_json_u64(json, "rank_count", result->rank_count);
+    rkt_json_u64(json, "event_count", result->event_count);
+    rkt_json_u64(json, "loss_count", result->loss_count);
+    rkt_json_bool(json, "is_complete", health->has_trailer);
+    rkt_json_u64(json, "damaged_frames", health->damaged_frames);
+    rkt_json_u64(json, "skipped_bytes", health->skipped_bytes);
+    rkt_json_u64(json, "unknown_frames", health->unknown_frames);
+    rkt_json_u64(json, "seq_gap_count", health->seq_gap_count);
+    rkt_json_end(json);
+}
+
+static void put_summary(struct rkt_json *json, const struct rkt_summary *summary)
+{
+    rkt_json_begin_object(json, "summary");
+    rkt_json_bool(json, "is_host_view", summary->is_host_view);
+    put_ns(json, "step_ns", summary->step_ns);
+    rkt_json_double(json, "comm_share", summary->comm_share);
+    rkt_json_double(json, "exposed_share", summary->exposed_share);
+    rkt_json_double(json, "overlap", summary->overlap);
+    rkt_json_double(json, "backward_overlap", summary->backward_overlap);
+    rkt_json_double(json, "compute_share", summary->compute_share);
+    rkt_json_double(json, "gpu_util", summary->gpu_util);
+    put_ns(json, "rank_windows_ns", summary->parts_rank_ns);
+    if (summary->is_host_view)
+        put_host_parts(json, "parts_ns", &summary->host);
+    else
+        put_parts(json, "parts_ns", &summary->parts);
+    rkt_json_end(json);
+}
+
+static void put_straggler(struct rkt_json *json, const struct rkt_result *result)
+{
+    const struct rkt_straggler *straggler = &result->straggler;
+
+    rkt_json_begin_object(json, "straggler");
+    rkt_json_bool(json, "is_found", straggler->is_found);
+    if (straggler->is_found) {
+        put_rank(json, "rank", result, straggler->rank);
+        rkt_json_u64(json, "step_count", straggler->step_count);
+        rkt_json_u64(json, "steps_in_all", straggler->steps_in_all);
+        put_ns(json, "excess_ns", straggler->excess_ns);
+        rkt_json_text(json, "cause", rkt_cause_name(straggler->cause));
+        put_ns(json, "cause_ns", straggler->cause_ns);
+        rkt_json_text(json, "cause_detail",
+                      straggler->cause_detail == NULL ? "" : straggler->cause_detail);
+        rkt_json_u64(json, "last_count", straggler->last_count);
+        rkt_json_u64(json, "collective_count", straggler->collective_count);
+        put_ns(json, "last_by_ns", straggler->last_by_ns);
+    }
+    rkt_json_end(json);
+}
+
+static void put_notes(struct rkt_json *json, const struct rkt_result *result)
+{
+    rkt_json_begin_array(json, "notes");
+    for (size_t i = 0; i < result->note_count; i++) {
+        rkt_json_begin_object(json, NULL);
+        rkt_json_text(json, "level", result->notes[i].level > 0 ? "warning" : "info");
+        rkt_json_text(json, "text", result->notes[i].text);
+        rkt_json_end(json);
+    }
+    rkt_json_end(json);
+}
+
+enum rkt_status rkt_report_write_json(const struct rkt_result *result, FILE *out,
+                                      struct rkt_error *err)
+{
+    struct rkt_json json;
+
+    rkt_json_init(&json, out, BREAK_DEPTH);
+    rkt_json_begin_object(&json, NULL);
+    rkt_json_text(&json, "schema", "ranktrace-report");
+    rkt_json_u64(&json, "schema_version", RKT_REPORT_SCHEMA_VERSION);
+    put_run(&json, result);
+    put_summary(&json, &result->summary);
+    put_straggler(&json, result);
+    put_notes(&json, result);
+    rkt_json_begin_array(&json, "ranks");
+    for (size_t i = 0; i < result->rank_count; i++)
+        put_rank_result(&json, &result->ranks[i]);
+    rkt_json_end(&json);
+    rkt_json_u64(&json, "unmatched_count", result->unmatched_count);
+    rkt_json_begin_array(&json, "collectives");
+    for (size_t i = 0; i < result->collective_count; i++)
+        put_collective(&json, result, &result->collectives[i]);
+    rkt_json_end(&json);
+    rkt_json_end(&json);
+    return rkt_json_finish(&json, err);
+}

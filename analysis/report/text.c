@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "analysis/report/report.h"
+#include "analysis/report/text_format.h"
+#include "analysis/report/text_parts.h"
+#include "analysis/report/writers.h"
+#include "analysis/steady.h"
+
+/* Ranks named one by one in a line; more are counted. */
+#define NAMED_RANKS_MAX 8
+#define NOTES_MAX 8
+
+/* A part of the steady steps that is not computation, what it is and what helps. */
+struct loss {
+    int64_t ns;
+    const char *what;
+    const char *advice;
+};
+
+enum {
+    LOSS_COUNT = 5 + RKT_IDLE_CAUSE_COUNT
+};
+
+static const char *const IDLE_WHAT[RKT_IDLE_CAUSE_COUNT] = {
+    [RKT_IDLE_SYNC] = "waiting for the host to synchronise",
+    [RKT_IDLE_ALLOC] = "memory allocation on the host",
+    [RKT_IDLE_INPUT] = "waiting for input data",
+    [RKT_IDLE_HOST] = "launch gaps (Python and dispatch on the host)",
+    [RKT_IDLE_LAUNCH] = "kernel launches on their way",
+    [RKT_IDLE_DEPENDENCY] = "waiting for another stream or an event",
+    [RKT_IDLE_DEVICE] = "gaps below 2 us on the device",
+    [RKT_IDLE_UNKNOWN] = "idle time without a launch record",
+};
+
+static const char *const IDLE_ADVICE[RKT_IDLE_CAUSE_COUNT] = {
+    [RKT_IDLE_SYNC] = "avoid .item(), .cpu() and synchronize() inside the step",
+    [RKT_IDLE_ALLOC] = "keep tensor shapes fixed, so that the allocator can reuse its blocks",
+    [RKT_IDLE_INPUT] = "more DataLoader workers, prefetching, or cheaper transforms",
+    [RKT_IDLE_HOST] = "larger batches, fused operators, torch.compile or CUDA graphs",
+    [RKT_IDLE_LAUNCH] = "fewer and larger kernels, or CUDA graphs",
+    [RKT_IDLE_DEPENDENCY] = "look at the timeline for what the stream waits for",
+    [RKT_IDLE_DEVICE] = "fewer and larger kernels",
+    [RKT_IDLE_UNKNOWN] = "capture host calls too, to see the cause",
+};
+
+static size_t list_losses(const struct rkt_summary *summary, struct loss losses[LOSS_COUNT])
+{
+    const struct rkt_partition *parts = &summary->parts;
+    const struct rkt_host_partition *host = &summary->host;
+    size_t count = 0;
+
+    if (summary->is_host_view) {
+        losses[count++] = (struct loss){host->comm_ns, "communication that no compute hides",
+                                        "find who comes last; then smaller or fewer gradients"};
+        losses[count++] =
+            (struct loss){host->input_ns, IDLE_WHAT[RKT_IDLE_INPUT], IDLE_ADVICE[RKT_IDLE_INPUT]};
+        losses[count++] = (struct loss){host->host_ns, "host code outside forward and backward",
+                                        "look at the timeline for what runs there"};
+        return count;
+    }
+    losses[count++] = (struct loss){parts->comm_wait_ns, "waiting for the last rank to arrive",
+                                    "balance the ranks: see who comes last, and why"};
+    losses[count++] =
+        (struct loss){parts->comm_transfer_ns, "transfers that no compute hides",
+                      "larger buckets, gradient compression, or less often: no_sync()"};
+    losses[count++] = (struct loss){parts->comm_unsplit_ns, "communication (wait or transfer)",
+                                    "trace all ranks with aligned clocks, to tell wait and "
+                                    "transfer apart"};
+    losses[count++] = (struct loss){rkt_partition_copy_ns(parts), "copies that no compute hides",
+                                    "pinned memory with non_blocking copies, and fewer of them"};
+    for (int i = 0; i < RKT_IDLE_CAUSE_COUNT; i++)
+        losses[count++] = (struct loss){parts->idle_ns[i], IDLE_WHAT[i], IDLE_ADVICE[i]};
+    return count;
+}
+
+/* The largest loss; NULL when there is none. */
+static const struct loss *largest_loss(const struct loss *losses, size_t count)
+{
+    const struct loss *largest = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        if (losses[i].ns > (largest == NULL ? 0 : largest->ns))
+            largest = &losses[i];
+    }
+    return largest;
+}
+
+static size_t count_hosts(const struct rkt_result *result)
+{
+    size_t hosts = 0;
+
+    for (size_t r = 0; r < result->rank_count; r++) {
+        const char *host = result->ranks[r].trace->source.info.host;
+        bool is_new = host[0] != '\0';
+
+        for (size_t k = 0; k < r && is_new; k++)
+            is_new = strcmp(host, result->ranks[k].trace->source.info.host) != 0;
+        hosts += is_new;
+    }
+    return hosts;
+}
+
+static void print_ranks_line(const struct rkt_result *result, FILE *out)
+{
+    size_t hosts = count_hosts(result);
+    int64_t longest_ns = RKT_NA;
+    char missing[64] = "";
+    char where[64] = "hosts unknown";
+
+    for (size_t r = 0; r < result->rank_count; r++) {
+        int64_t run_ns = result->ranks[r].run.end_ns - result->ranks[r].run.start_ns;
+
+        longest_ns = run_ns > longest_ns ? run_ns : longest_ns;
+    }
+    if (result->expected_rank_count > result->rank_count)
+        (void)snprintf(missing, sizeof(missing), " of %u (the others are missing)",
+                       result->expected_rank_count);
+    if (hosts > 0)
+        (void)snprintf(where, sizeof(where), "%zu host%s", hosts, hosts == 1 ? "" : "s");
+    rkt_text_line(out, "%zu rank%s%s, %s, %s recorded, %" PRIu64 " events", result->rank_count,
+                  result->rank_count == 1 ? "" : "s", missing, where,
+                  rkt_cell_duration(longest_ns).text, result->event_count);
+}
+
+static void print_steps_line(const struct rkt_result *result, FILE *out)
+{
+    const struct rkt_rank_result *rank = &result->ranks[0];
+    size_t warmups = 0;
+
+    if (rank->step_count == 0 || rank->step_source == RKT_STEPS_WINDOW) {
+        rkt_text_line(out, "steps: none found; mark them with ranktrace_step or --step-range NAME");
+        return;
+    }
+    for (size_t i = 0; i < rank->step_count; i++)
+        warmups += rank->steps[i].is_warmup;
+    rkt_text_line(out, "steps: %zu, from %s%s; %zu warm-up step%s left out; median step %s",
+                  rank->step_count, rkt_step_source_name(rank->step_source),
+                  rank->step_source == RKT_STEPS_COLLECTIVES ? " that repeat" : "", warmups,
+                  warmups == 1 ? "" : "s", rkt_cell_duration(result->summary.step_ns).text);
+}
+
+static void print_clock_line(const struct rkt_result *result, FILE *out)
+{
+    size_t counts[4] = {0};
+    int64_t worst_ns = 0;
+
+    for (size_t r = 0; r < result->rank_count; r++) {
+        const struct rkt_rank_result *rank = &result->ranks[r];
+
+        counts[rank->align_state & 3]++;
+        worst_ns = rank->bound_ns > worst_ns ? rank->bound_ns : worst_ns;
+    }
+    if (result->rank_count < 2)
+        rkt_text_line(out, "clock: one rank, nothing to align");
+    else if (counts[RKT_ALIGN_UNALIGNED] > 0)
+        rkt_text_line(
+            out, "clock: %zu rank%s not aligned; between ranks only durations are compared",
+            counts[RKT_ALIGN_UNALIGNED], counts[RKT_ALIGN_UNALIGNED] == 1 ? " is" : "s are");
+    else if (counts[RKT_ALIGN_WALL_CLOCK] > 0)
+        rkt_text_line(out, "clock: as the files' stamps claim; +- unknown");
+    else if (counts[RKT_ALIGN_MEASURED] > 0)
+        rkt_text_line(out, "clock: aligned, guaranteed +- %s", rkt_cell_duration(worst_ns).text);
+    else
+        rkt_text_line(out, "clock: the same for all ranks");
+}
+
+static void print_head(const struct rkt_result *result, FILE *out)
+{
+    const char *command = result->run->command;
+
+    rkt_text_line(out, "ranktrace report: %s",
+                  command[0] != '\0' ? command : "(the command is not recorded)");
+    print_ranks_line(result, out);
+    if (result->rank_count > 0) {
+        print_steps_line(result, out);
+        print_clock_line(result, out);
+    }
+    if (!result->health->has_trailer)
+        rkt_text_line(out, "INCOMPLETE: the timeline was not closed (the run broke off, or still "
+                           "writes); numbers are of what was stored");
+}
+
+static void print_straggler(const struct rkt_result *result, FILE *out)
+{
+    const struct rkt_straggler *straggler = &result->straggler;
+    const char *detail = straggler->cause_detail == NULL ? "" : straggler->cause_detail;
+    uint32_t rank = result->ranks[straggler->rank].rank;
+
+    rkt_text_line(out,
+                  "  Rank %u holds the others up: %s more work of its own per step than the median "
+                  "rank, in %u of %u steps.",
+                  rank, rkt_cell_duration(straggler->excess_ns).text, straggler->step_count,
+                  straggler->steps_in_all);
+    rkt_text_line(out, "  Cause: %s, %s of it%s%s.", rkt_cause_name(straggler->cause),
+                  rkt_cell_duration(straggler->cause_ns).text, detail[0] != '\0' ? ": " : "",
+                  detail);
+    if (straggler->last_count > 0)
+        rkt_text_line(out, "  It came last to %u of %u collectives, by %s (median).",
+                      straggler->last_count, straggler->collective_count,
+                      rkt_cell_duration(straggler->last_by_ns).text);
+}
+
+static void print_answer(const struct rkt_result *result, const struct loss *loss, FILE *out)
+{
+    const struct rkt_summary *summary = &result->summary;
+
+    (void)fputc('\n', out);
+    rkt_text_line(out, "ANSWER");
+    if (result->straggler.is_found)
+        print_straggler(result, out);
+    else if (result->rank_count > 1 && result->straggler.steps_in_all > 0)
+        rkt_text_line(out, "  No rank holds the others up by more than the noise.");
+    else if (result->rank_count > 1)
+        rkt_text_line(out,
+                      "  Whether a rank holds the others up: n/a, no steps common to all ranks "
+                      "were found.");
+    if (loss == NULL)
+        return;
+    rkt_text_line(out, "  Of the ranks' time %s computes. The largest loss is %s: %s.",
+                  rkt_cell_percent(summary->compute_share).text, loss->what,
+                  rkt_cell_percent(rkt_share(loss->ns, summary->parts_rank_ns)).text);
+}
+
+/* Why a headline number is n/a; "" where it is given. */
+static const char *reason(double number, const char *why)
+{
+    return isfinite(number) ? "" : why;
+}
+
+static void print_headline(const struct rkt_result *result, FILE *out)
+{
+    const struct rkt_summary *summary = &result->summary;
+
+    (void)fputc('\n', out);
+    rkt_text_line(out, "NUMBERS (median rank)");
+    rkt_text_line(out, "  communication share %s, exposed share %s, overlap %s%s",
+                  rkt_cell_percent(summary->comm_share).text,
+                  rkt_cell_percent(summary->exposed_share).text,
+                  rkt_cell_percent(summary->overlap).text,
+                  reason(summary->overlap, " (no communication was recorded)"));
+    rkt_text_line(out, "  AllReduce/backward overlap %s%s",
+                  rkt_cell_percent(summary->backward_overlap).text,
+                  reason(summary->backward_overlap, " (no gradient bucket was recognised)"));
+    rkt_text_line(out, "  GPU-Util as nvidia-smi would say %s%s; computing %s",
+                  rkt_cell_percent(summary->gpu_util).text,
+                  reason(summary->gpu_util, " (no GPU records: host view)"),
+                  rkt_cell_percent(summary->compute_share).text);
+}
+
+static void print_rank_losses(const struct rkt_rank_result *rank, FILE *out)
+{
+    const struct rkt_rank_trace *trace = rank->trace;
+    size_t reason_count = sizeof(trace->losses) / sizeof(trace->losses[0]);
+    char text[512] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < reason_count; i++) {
+        int written;
+
+        if (trace->losses[i] == 0)
+            continue;
+        written = snprintf(text + used, sizeof(text) - used, ", %" PRIu64 " %s", trace->losses[i],
+                           rkt_loss_reason_name((enum rkt_loss_reason)i));
+        if (written < 0 || (size_t)written >= sizeof(text) - used)
+            break;
+        used += (size_t)written;
+    }
+    if (trace->left_out_count > 0)
+        (void)snprintf(text + used, sizeof(text) - used, ", %" PRIu64 " with impossible times",
+                       trace->left_out_count);
+    rkt_text_line(out, "  rank %u lost records: %s", rank->rank, text + 2);
+}
+
+static void print_cut_rank(const struct rkt_rank_result *rank, FILE *out)
+{
+    const struct rkt_store_source *source = &rank->trace->source;
+
+    if (source->has_end && source->end.reason == RKT_END_SIGNALED)
+        rkt_text_line(out, "  rank %u was cut short by signal %d; its last events may be missing",
+                      rank->rank, source->end.signal_number);
+    else
+        rkt_text_line(out, "  rank %u was cut short (%s); its last events may be missing",
+                      rank->rank,
+                      source->has_end ? rkt_report_end_name((enum rkt_end_reason)source->end.reason)
+                                      : "no end was recorded");
+}
+
+static bool has_losses(const struct rkt_rank_trace *trace)
+{
+    uint64_t sum = trace->left_out_count;
+
+    for (size_t i = 0; i < sizeof(trace->losses) / sizeof(trace->losses[0]); i++)
+        sum += trace->losses[i];
+    return sum > 0;
+}
+
+static void print_damage(const struct rkt_result *result, FILE *out)
+{
+    const struct rkt_store_health *health = result->health;
+    size_t named = 0;
+    size_t bad = 0;
+
+    if (result->loss_count == 0)
+        rkt_text_line(out, "  no record is known to be lost");
+    for (size_t r = 0; r < result->rank_count; r++) {
+        const struct rkt_rank_result *rank = &result->ranks[r];
+
+        bad += has_losses(rank->trace) || rank->is_cut_short;
+        if (named == NAMED_RANKS_MAX || (!has_losses(rank->trace) && !rank->is_cut_short))
+            continue;
+        named++;
+        if (has_losses(rank->trace))
+            print_rank_losses(rank, out);
+        if (rank->is_cut_short)
+            print_cut_rank(rank, out);
+    }
+    if (bad > named)
+        rkt_text_line(out, "  and %zu more ranks; all are in the JSON report", bad - named);
+    if (health->damaged_frames > 0 || health->seq_gap_count > 0 || health->skipped_bytes > 0)
+        rkt_text_line(out,
+                      "  timeline: %" PRIu64 " damaged and %" PRIu64 " missing frames, %" PRIu64
+                      " bytes skipped",
+                      health->damaged_frames, health->seq_gap_count, health->skipped_bytes);
+}
+
+static void print_matching(const struct rkt_result *result, FILE *out)
+{
+    size_t counts[3] = {0};
+    size_t partial = 0;
+
+    if (result->rank_count < 2)
+        return;
+    for (size_t i = 0; i < result->collective_count; i++) {
+        const struct rkt_collective *collective = &result->collectives[i];
+
+        counts[collective->confidence < 3 ? collective->confidence : RKT_MATCH_WEAK]++;
+        partial += collective->participant_count < collective->expected_count;
+    }
+    rkt_text_line(out,
+                  "  collectives matched: %zu by sequence number, %zu by order, %zu weakly; %zu of "
+                  "them without all members; %zu matched nothing",
+                  counts[RKT_MATCH_EXACT], counts[RKT_MATCH_ORDERED], counts[RKT_MATCH_WEAK],
+                  partial, result->unmatched_count);
+    if (counts[RKT_MATCH_WEAK] > 0)
+        rkt_text_line(out, "  weak: the communicator or the operation is not recorded; kernels of "
+                           "one name were taken in order, which may be wrong");
+}
+
+static void print_limits(const struct rkt_result *result, FILE *out)
+{
+    size_t printed = 0;
+
+    (void)fputc('\n', out);
+    rkt_text_line(out, "LOSSES AND LIMITS");
+    print_damage(result, out);
+    print_matching(result, out);
+    for (size_t i = 0; i < result->note_count && printed < NOTES_MAX; i++, printed++)
+        rkt_text_line(out, "  %s%s", result->notes[i].level > 0 ? "warning: " : "",
+                      result->notes[i].text);
+    if (result->note_count > printed)
+        rkt_text_line(out, "  and %zu more notes in the JSON report", result->note_count - printed);
+}
+
+static const char *straggler_advice(enum rkt_cause cause)
+{
+    switch (cause) {
+    case RKT_CAUSE_COMPUTE:
+        return "compare its kernels and its GPU's clock, power and temperature with the others'";
+    case RKT_CAUSE_INPUT:
+        return IDLE_ADVICE[RKT_IDLE_INPUT];
+    case RKT_CAUSE_HOST:
+        return "look for Python work that only this rank does (logging, checkpoints, metrics)";
+    case RKT_CAUSE_SYNC:
+        return IDLE_ADVICE[RKT_IDLE_SYNC];
+    case RKT_CAUSE_ALLOC:
+        return IDLE_ADVICE[RKT_IDLE_ALLOC];
+    case RKT_CAUSE_COPY:
+        return "compare its copies (pinned or not, PCIe link) with the others'";
+    case RKT_CAUSE_LAUNCH:
+        return "compare its CPU's load and frequency with the others'";
+    case RKT_CAUSE_NONE:
+    case RKT_CAUSE_OTHER:
+        break;
+    }
+    return "look at the timeline";
+}
+
+static void print_next(const struct rkt_result *result, const struct loss *loss, FILE *out)
+{
+    const struct rkt_straggler *straggler = &result->straggler;
+
+    (void)fputc('\n', out);
+    rkt_text_line(out, "WHAT TO DO NEXT");
+    if (straggler->is_found)
+        rkt_text_line(out, "  Rank %u: %s.", result->ranks[straggler->rank].rank,
+                      straggler_advice(straggler->cause));
+    if (loss != NULL)
+        rkt_text_line(out, "  For %s: %s.", loss->what, loss->advice);
+    rkt_text_line(out, "  See it: ranktrace export, then open the file in ui.perfetto.dev.");
+}
+
+enum rkt_status rkt_report_write_text(const struct rkt_result *result, FILE *out,
+                                      struct rkt_error *err)
+{
+    struct loss losses[LOSS_COUNT];
+    size_t loss_count = list_losses(&result->summary, losses);
+    const struct loss *loss = largest_loss(losses, loss_count);
+    enum rkt_status status;
+
+    if (result->rank_count == 0) {
+        print_head(result, out);
+        rkt_text_line(out, "no rank recorded anything");
+        return RKT_OK;
+    }
+    print_head(result, out);
+    print_answer(result, loss, out);
+    (void)fputc('\n', out);
+    status = rkt_text_partition(result, out, err);
+    if (status != RKT_OK)
+        return status;
+    print_headline(result, out);
+    (void)fputc('\n', out);
+    status = rkt_text_collectives(result, out, err);
+    if (status != RKT_OK)
+        return status;
+    print_limits(result, out);
+    print_next(result, loss, out);
+    if (fflush(out) != 0 || ferror(out))
+        return rkt_fail_errno(err, RKT_ERR_IO, "cannot write the report");
+    return RKT_OK;
+}

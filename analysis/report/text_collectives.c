@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "analysis/report/groups.h"
+#include "analysis/report/text_format.h"
+#include "analysis/report/text_parts.h"
+
+#define ROWS_MAX 8
+#define LAST_BYTES_MAX 64
+
+/* "r1 93%, r0 7%" of the collectives whose last rank can be told. */
+static void format_last(const struct rkt_result *result, const struct rkt_collective_group *group,
+                        char *buf, size_t buf_bytes)
+{
+    size_t used = 0;
+
+    if (group->told_count == 0) {
+        (void)snprintf(buf, buf_bytes, "n/a");
+        return;
+    }
+    buf[0] = '\0';
+    for (size_t i = 0; i < RKT_GROUP_LAST_COUNT && group->last[i].count > 0; i++) {
+        int written = snprintf(buf + used, buf_bytes - used, "%sr%u %.0f%%", i > 0 ? ", " : "",
+                               result->ranks[group->last[i].rank].rank,
+                               (double)group->last[i].count * 100 / (double)group->told_count);
+
+        if (written < 0 || (size_t)written >= buf_bytes - used)
+            return;
+        used += (size_t)written;
+    }
+}
+
+static void print_group(const struct rkt_result *result, const struct rkt_collective_group *group,
+                        FILE *out)
+{
+    char last[LAST_BYTES_MAX];
+
+    format_last(result, group, last, sizeof(last));
+    (void)fprintf(out, "  %-13.13s %9s %5zu %6zu %9s %9s %9s %12s  %s\n", group->first->func_name,
+                  rkt_cell_bytes(group->first->bytes).text, group->first->participant_count,
+                  group->count, rkt_cell_ms(group->transfer_ns).text,
+                  rkt_cell_ms(group->wait_ns).text, rkt_cell_ms(group->wait_max_ns).text,
+                  rkt_cell_gb_per_s(group->busbw_bytes_per_s).text, last);
+}
+
+enum rkt_status rkt_text_collectives(const struct rkt_result *result, FILE *out,
+                                     struct rkt_error *err)
+{
+    struct rkt_collective_group *groups;
+    enum rkt_status status;
+    size_t count;
+
+    if (result->collective_count == 0) {
+        rkt_text_line(out, "COLLECTIVES: none that two or more of the ranks here took part in");
+        return RKT_OK;
+    }
+    status = rkt_group_collectives(result, &groups, &count, err);
+    if (status != RKT_OK)
+        return status;
+    rkt_text_line(out, "COLLECTIVES (ms; medians; wait: duration above that of the shortest rank)");
+    (void)fprintf(out, "  %-13s %9s %5s %6s %9s %9s %9s %12s  %s\n", "func", "size", "ranks",
+                  "count", "transfer", "wait", "max wait", "busbw", "last to arrive");
+    for (size_t i = 0; i < count && i < ROWS_MAX; i++)
+        print_group(result, &groups[i], out);
+    if (count > ROWS_MAX)
+        rkt_text_line(out, "  (%zu more kinds; all are in the JSON report)", count - ROWS_MAX);
+    free(groups);
+    return RKT_OK;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_REPORT_WRITERS_H
+#define RKT_ANALYSIS_REPORT_WRITERS_H
+
+/* writers - the formats behind RKT_REPORT_FORMATS. Private to the report. */
+
+#include <stdio.h>
+
+#include "analysis/result.h"
+#include "common/status.h"
+
+enum rkt_status rkt_report_write_text(const struct rkt_result *result, FILE *out,
+                                      struct rkt_error *err);
+enum rkt_status rkt_report_write_json(const struct rkt_result *result, FILE *out,
+                                      struct rkt_error *err);
+
+/* Words for the enums that only reports print. */
+const char *rkt_report_align_name(enum rkt_align_state state); /* "measured" */
+const char *rkt_report_producer_name(enum rkt_producer producer);
+const char *rkt_report_end_name(enum rkt_end_reason reason);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/steady.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static void add_host_parts(struct rkt_host_partition *to, const struct rkt_host_partition *from)
+{
+    to->window_ns += from->window_ns;
+    to->overlapped_ns += from->overlapped_ns;
+    to->compute_ns += from->compute_ns;
+    to->comm_ns += from->comm_ns;
+    to->input_ns += from->input_ns;
+    to->host_ns += from->host_ns;
+}
+
+static void add_window(struct rkt_steady *sum, const struct rkt_window *window)
+{
+    int64_t together_ns =
+        window->is_host_view ? window->host.overlapped_ns : window->parts.overlapped_ns;
+
+    sum->is_host_view |= window->is_host_view;
+    sum->window_ns += window->end_ns - window->start_ns;
+    sum->compute_ns += window->compute_ns;
+    sum->comm_ns += window->comm_ns;
+    sum->together_ns += together_ns;
+    sum->exposed_ns += window->comm_ns - together_ns;
+    sum->kernels_ns += window->compute_ns + window->comm_ns - together_ns;
+    if (window->is_host_view)
+        add_host_parts(&sum->host, &window->host);
+    else
+        rkt_partition_add(&sum->parts, &window->parts);
+}
+
+struct rkt_steady rkt_steady_of(const struct rkt_rank_result *rank)
+{
+    struct rkt_steady sum = {0};
+
+    for (size_t i = 0; i < rank->step_count; i++) {
+        const struct rkt_step_result *step = &rank->steps[i];
+
+        if (step->is_warmup)
+            continue;
+        add_window(&sum, &step->window);
+        sum.step_count++;
+    }
+    sum.has_steps = sum.step_count > 0 && rank->step_source != RKT_STEPS_WINDOW;
+    if (sum.step_count == 0) {
+        add_window(&sum, &rank->run);
+        sum.step_count = 1;
+    }
+    return sum;
+}
+
+void rkt_steady_add(struct rkt_steady *to, const struct rkt_steady *from)
+{
+    to->step_count += from->step_count;
+    to->has_steps |= from->has_steps;
+    to->is_host_view |= from->is_host_view;
+    to->window_ns += from->window_ns;
+    to->compute_ns += from->compute_ns;
+    to->comm_ns += from->comm_ns;
+    to->exposed_ns += from->exposed_ns;
+    to->together_ns += from->together_ns;
+    to->kernels_ns += from->kernels_ns;
+    rkt_partition_add(&to->parts, &from->parts);
+    add_host_parts(&to->host, &from->host);
+}
+
+int64_t rkt_partition_idle_ns(const struct rkt_partition *parts)
+{
+    int64_t sum_ns = 0;
+
+    for (int i = 0; i < RKT_IDLE_CAUSE_COUNT; i++)
+        sum_ns += parts->idle_ns[i];
+    return sum_ns;
+}
+
+int64_t rkt_partition_copy_ns(const struct rkt_partition *parts)
+{
+    int64_t sum_ns = 0;
+
+    for (int i = 0; i < RKT_COPY_PART_COUNT; i++)
+        sum_ns += parts->copy_ns[i];
+    return sum_ns;
+}
+
+double rkt_share(int64_t part_ns, int64_t whole_ns)
+{
+    return whole_ns > 0 ? (double)part_ns / (double)whole_ns : (double)NAN;
+}
+
+static int compare_i64(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+int64_t rkt_median_i64(int64_t *values, size_t count)
+{
+    if (count == 0)
+        return RKT_NA;
+    qsort(values, count, sizeof(*values), compare_i64);
+    return values[(count - 1) / 2];
+}
+
+int64_t rkt_mad_i64(int64_t *values, size_t count, int64_t centre)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] = values[i] < centre ? centre - values[i] : values[i] - centre;
+    return rkt_median_i64(values, count);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/step_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/steady.h"
+
+/* 1.4826 MAD is the standard deviation of normal noise. */
+#define WARMUP_SIGMAS (5 * 1.4826)
+#define WARMUP_STEPS_MIN 4u /* fewer steps have no median to be far from */
+
+struct numbered {
+    uint64_t number;
+    uint32_t rank;
+    struct rkt_step_result *step;
+};
+
+static int compare_numbered(const void *a, const void *b)
+{
+    const struct numbered *x = a;
+    const struct numbered *y = b;
+
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return (x->step > y->step) - (x->step < y->step);
+}
+
+static struct numbered *list_steps(const struct rkt_result *result, size_t *count_out)
+{
+    struct numbered *all;
+    size_t cap = 1;
+    size_t count = 0;
+
+    for (size_t r = 0; r < result->rank_count; r++)
+        cap += result->ranks[r].step_count;
+    all = calloc(cap, sizeof(*all));
+    for (size_t r = 0; all != NULL && r < result->rank_count; r++) {
+        const struct rkt_rank_result *rank = &result->ranks[r];
+
+        if (rank->step_source == RKT_STEPS_WINDOW)
+            continue;
+        for (size_t i = 0; i < rank->step_count; i++)
+            all[count++] = (struct numbered){
+                .number = rank->steps[i].number, .rank = (uint32_t)r, .step = &rank->steps[i]};
+    }
+    if (all != NULL)
+        qsort(all, count, sizeof(*all), compare_numbered);
+    *count_out = count;
+    return all;
+}
+
+/* Of a number that a rank has twice the first counts. */
+static void add_step(struct rkt_step_row *row, const struct numbered *numbered)
+{
+    const struct rkt_window *window = &numbered->step->window;
+    int64_t window_ns = window->end_ns - window->start_ns;
+
+    if (row->by_rank[numbered->rank].step != NULL)
+        return;
+    row->by_rank[numbered->rank].step = numbered->step;
+    row->present_count++;
+    row->longest_ns = window_ns > row->longest_ns ? window_ns : row->longest_ns;
+}
+
+static size_t count_numbers(const struct numbered *all, size_t count)
+{
+    size_t numbers = count > 0;
+
+    for (size_t i = 1; i < count; i++)
+        numbers += all[i].number != all[i - 1].number;
+    return numbers;
+}
+
+enum rkt_status rkt_step_table_init(struct rkt_step_table *table, const struct rkt_result *result,
+                                    struct rkt_error *err)
+{
+    size_t count = 0;
+    struct numbered *all = list_steps(result, &count);
+    size_t row_count = all == NULL ? 0 : count_numbers(all, count);
+
+    memset(table, 0, sizeof(*table));
+    table->rank_count = result->rank_count;
+    table->rows = calloc(row_count + 1, sizeof(*table->rows));
+    for (size_t i = 0; all != NULL && table->rows != NULL && i < count; i++) {
+        struct rkt_step_row *row = &table->rows[table->row_count];
+
+        if (table->row_count == 0 || row[-1].number != all[i].number) {
+            row->number = all[i].number;
+            row->by_rank = calloc(result->rank_count, sizeof(*row->by_rank));
+            if (row->by_rank == NULL)
+                break;
+            table->row_count++;
+        }
+        add_step(&table->rows[table->row_count - 1], &all[i]);
+    }
+    free(all);
+    if (table->rows == NULL || table->row_count < row_count || all == NULL) {
+        rkt_step_table_release(table);
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the steps of %zu ranks",
+                        result->rank_count);
+    }
+    return RKT_OK;
+}
+
+void rkt_step_table_release(struct rkt_step_table *table)
+{
+    for (size_t i = 0; i < table->row_count; i++)
+        free(table->rows[i].by_rank);
+    free(table->rows);
+    memset(table, 0, sizeof(*table));
+}
+
+bool rkt_step_row_is_steady(const struct rkt_step_table *table, size_t row)
+{
+    return !table->rows[row].is_warmup && table->rows[row].present_count == table->rank_count;
+}
+
+static void mark_row(struct rkt_step_row *row, size_t rank_count)
+{
+    row->is_warmup = true;
+    for (size_t r = 0; r < rank_count; r++) {
+        if (row->by_rank[r].step != NULL)
+            row->by_rank[r].step->is_warmup = true;
+    }
+}
+
+size_t rkt_step_table_mark_warmup(struct rkt_step_table *table)
+{
+    int64_t *lengths;
+    int64_t median_ns, far_ns;
+    double spread_ns;
+    size_t warmups = 0;
+
+    if (table->row_count < WARMUP_STEPS_MIN)
+        return 0;
+    lengths = calloc(table->row_count, sizeof(*lengths));
+    if (lengths == NULL)
+        return 0; /* a longer statistic, not a wrong one */
+    for (size_t i = 0; i < table->row_count; i++)
+        lengths[i] = table->rows[i].longest_ns;
+    median_ns = rkt_median_i64(lengths, table->row_count);
+    spread_ns = WARMUP_SIGMAS * (double)rkt_mad_i64(lengths, table->row_count, median_ns);
+    far_ns = spread_ns > (double)(median_ns / 4) ? (int64_t)spread_ns : median_ns / 4;
+    free(lengths);
+    while (warmups < table->row_count / 2 &&
+           llabs(table->rows[warmups].longest_ns - median_ns) > far_ns)
+        mark_row(&table->rows[warmups++], table->rank_count);
+    return warmups;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/stages.h"
+#include "analysis/steady.h"
+#include "analysis/step_table.h"
+
+/* One ratio of a step; a row of the table of headline numbers. */
+typedef double (*ratio_fn)(const struct rkt_window *window, const struct rkt_step_result *step);
+
+static double comm_share(const struct rkt_window *window, const struct rkt_step_result *step)
+{
+    (void)step;
+    return window->comm_share;
+}
+
+static double exposed_share(const struct rkt_window *window, const struct rkt_step_result *step)
+{
+    (void)step;
+    return window->exposed_share;
+}
+
+static double overlap(const struct rkt_window *window, const struct rkt_step_result *step)
+{
+    (void)step;
+    return window->overlap;
+}
+
+static double backward_overlap(const struct rkt_window *window, const struct rkt_step_result *step)
+{
+    (void)window;
+    return step == NULL ? (double)NAN : step->backward.ratio;
+}
+
+static double compute_share(const struct rkt_window *window, const struct rkt_step_result *step)
+{
+    (void)step;
+    return window->compute_share;
+}
+
+static double gpu_util(const struct rkt_window *window, const struct rkt_step_result *step)
+{
+    (void)step;
+    return window->gpu_util;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Lower median; NAN for none. */
+static double median_of(double *values, size_t count)
+{
+    if (count == 0)
+        return (double)NAN;
+    qsort(values, count, sizeof(*values), compare_doubles);
+    return values[(count - 1) / 2];
+}
+
+/* Over the rank's steady steps; over its run where it has none. */
+static double median_of_rank(const struct rkt_rank_result *rank, ratio_fn ratio, double *room)
+{
+    size_t steady = 0;
+    size_t known = 0;
+
+    for (size_t i = 0; i < rank->step_count; i++) {
+        const struct rkt_step_result *step = &rank->steps[i];
+        double value = ratio(&step->window, step);
+
+        steady += !step->is_warmup;
+        if (!step->is_warmup && isfinite(value))
+            room[known++] = value;
+    }
+    return steady == 0 ? ratio(&rank->run, NULL) : median_of(room, known);
+}
+
+/* `room` holds the steps of the longest rank, and then the ranks. */
+static double median_of_ranks(const struct rkt_result *result, ratio_fn ratio, double *room,
+                              size_t step_room)
+{
+    double *by_rank = room + step_room;
+    size_t known = 0;
+
+    for (size_t r = 0; r < result->rank_count; r++) {
+        double value = median_of_rank(&result->ranks[r], ratio, room);
+
+        if (isfinite(value))
+            by_rank[known++] = value;
+    }
+    return median_of(by_rank, known);
+}
+
+static enum rkt_status fill_ratios(struct rkt_result *result, struct rkt_error *err)
+{
+    struct rkt_summary *summary = &result->summary;
+    size_t steps = 0;
+    double *room;
+
+    for (size_t r = 0; r < result->rank_count; r++)
+        steps = result->ranks[r].step_count > steps ? result->ranks[r].step_count : steps;
+    room = calloc(steps + result->rank_count + 1, sizeof(*room));
+    if (room == NULL)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the medians of %zu steps", steps);
+    summary->comm_share = median_of_ranks(result, comm_share, room, steps);
+    summary->exposed_share = median_of_ranks(result, exposed_share, room, steps);
+    summary->overlap = median_of_ranks(result, overlap, room, steps);
+    summary->backward_overlap = median_of_ranks(result, backward_overlap, room, steps);
+    summary->compute_share = median_of_ranks(result, compute_share, room, steps);
+    summary->gpu_util = median_of_ranks(result, gpu_util, room, steps);
+    free(room);
+    return RKT_OK;
+}
+
+static void fill_sums(struct rkt_result *result)
+{
+    struct rkt_summary *summary = &result->summary;
+    struct rkt_steady sum = {0};
+
+    for (size_t r = 0; r < result->rank_count; r++) {
+        struct rkt_steady steady = rkt_steady_of(&result->ranks[r]);
+
+        rkt_steady_add(&sum, &steady);
+    }
+    summary->parts = sum.parts;
+    summary->host = sum.host;
+    summary->parts_rank_ns = sum.window_ns;
+    summary->is_host_view = sum.is_host_view;
+}
+
+/* Median over the steady steps of the longest rank's window; names the warm-up in a note. */
+static enum rkt_status fill_step(struct rkt_result *result, struct rkt_arena *arena,
+                                 struct rkt_error *err)
+{
+    struct rkt_step_table steps;
+    enum rkt_status status = rkt_step_table_init(&steps, result, err);
+    int64_t *lengths;
+    size_t warmups;
+    size_t count = 0;
+
+    if (status != RKT_OK)
+        return status;
+    warmups = rkt_step_table_mark_warmup(&steps);
+    lengths = calloc(steps.row_count + 1, sizeof(*lengths));
+    if (lengths == NULL)
+        status = rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu steps", steps.row_count);
+    for (size_t i = 0; status == RKT_OK && i < steps.row_count; i++) {
+        if (!steps.rows[i].is_warmup)
+            lengths[count++] = steps.rows[i].longest_ns;
+    }
+    result->summary.step_ns = rkt_median_i64(lengths, count);
+    if (status == RKT_OK && warmups > 0)
+        status = rkt_add_note(result, arena, 0, err,
+                              "the first %zu step%s %s left out of the statistics as warm-up: %.1f "
+                              "ms at first, %.1f ms in the median",
+                              warmups, warmups == 1 ? "" : "s", warmups == 1 ? "is" : "are",
+                              (double)steps.rows[0].longest_ns / 1e6,
+                              (double)result->summary.step_ns / 1e6);
+    free(lengths);
+    rkt_step_table_release(&steps);
+    return status;
+}
+
+static enum rkt_status note_missing_ranks(struct rkt_result *result, struct rkt_arena *arena,
+                                          struct rkt_error *err)
+{
+    size_t host_only = 0;
+
+    for (size_t r = 0; r < result->rank_count; r++)
+        host_only += !result->ranks[r].trace->has_gpu;
+    if (host_only > 0 && host_only < result->rank_count) {
+        enum rkt_status status = rkt_add_note(
+            result, arena, 1, err,
+            "%zu of %zu ranks recorded no GPU work; their numbers are a host view and do not "
+            "compare with the others'",
+            host_only, result->rank_count);
+
+        if (status != RKT_OK)
+            return status;
+    }
+    if (result->expected_rank_count <= result->rank_count)
+        return RKT_OK;
+    return rkt_add_note(result, arena, 1, err,
+                        "%zu of %u ranks are here; who came last, and waits for the missing ones, "
+                        "cannot be known",
+                        result->rank_count, result->expected_rank_count);
+}
+
+static enum rkt_status note_step_counts(struct rkt_result *result, struct rkt_arena *arena,
+                                        struct rkt_error *err)
+{
+    size_t fewest = SIZE_MAX;
+    size_t most = 0;
+    size_t cut = 0;
+
+    for (size_t r = 0; r < result->rank_count; r++) {
+        const struct rkt_rank_result *rank = &result->ranks[r];
+
+        fewest = rank->step_count < fewest ? rank->step_count : fewest;
+        most = rank->step_count > most ? rank->step_count : most;
+        for (size_t i = 0; i < rank->step_count; i++)
+            cut += rank->steps[i].is_cut;
+    }
+    if (cut > 0) {
+        enum rkt_status status = rkt_add_note(
+            result, arena, 1, err, "%zu steps overlapped the next mark and were cut at it", cut);
+
+        if (status != RKT_OK)
+            return status;
+    }
+    if (result->rank_count < 2 || fewest == most)
+        return RKT_OK;
+    return rkt_add_note(result, arena, 1, err,
+                        "ranks recorded between %zu and %zu steps; only steps that all have are "
+                        "compared between ranks",
+                        fewest, most);
+}
+
+/* Every rank must end after every other began; less, beyond the bounds, is a wrong stamp. */
+static bool breaks_causality(const struct rkt_result *result,
+                             const struct rkt_collective *collective)
+{
+    int64_t first_end_ns = INT64_MAX;
+    int64_t last_start_ns = INT64_MIN;
+    int64_t bound_ns = 0;
+
+    if (collective->start_spread_ns == RKT_NA || collective->func == RKT_NCCL_FUNC_BROADCAST ||
+        collective->func == RKT_NCCL_FUNC_REDUCE || collective->func == RKT_NCCL_FUNC_GATHER ||
+        collective->func == RKT_NCCL_FUNC_SCATTER || collective->func == RKT_NCCL_FUNC_SENDRECV ||
+        collective->func == RKT_NCCL_FUNC_UNKNOWN)
+        return false;
+    for (size_t i = 0; i < collective->participant_count; i++) {
+        const struct rkt_participant *part = &collective->participants[i];
+        int64_t own_bound_ns = result->ranks[part->rank].bound_ns;
+
+        first_end_ns = part->job_end_ns < first_end_ns ? part->job_end_ns : first_end_ns;
+        last_start_ns = part->job_start_ns > last_start_ns ? part->job_start_ns : last_start_ns;
+        bound_ns = own_bound_ns > bound_ns ? own_bound_ns : bound_ns;
+    }
+    return last_start_ns - first_end_ns > 2 * bound_ns;
+}
+
+static enum rkt_status note_causality(struct rkt_result *result, struct rkt_arena *arena,
+                                      struct rkt_error *err)
+{
+    size_t broken = 0;
+
+    for (size_t i = 0; i < result->collective_count; i++)
+        broken += breaks_causality(result, &result->collectives[i]);
+    if (broken == 0)
+        return RKT_OK;
+    return rkt_add_note(result, arena, 1, err,
+                        "in %zu of %zu collectives a rank ended before another began, by more than "
+                        "the clocks' bounds: stamps, clocks or the matching are wrong there",
+                        broken, result->collective_count);
+}
+
+enum rkt_status rkt_summarise(struct rkt_result *result, struct rkt_arena *arena,
+                              struct rkt_error *err)
+{
+    enum rkt_status status;
+
+    memset(&result->summary, 0, sizeof(result->summary));
+    fill_sums(result);
+    status = fill_step(result, arena, err);
+    if (status == RKT_OK)
+        status = fill_ratios(result, err);
+    if (status == RKT_OK)
+        status = note_missing_ranks(result, arena, err);
+    if (status == RKT_OK)
+        status = note_step_counts(result, arena, err);
+    if (status == RKT_OK)
+        status = note_causality(result, arena, err);
+    return status;
+}
