@@ -217,29 +217,28 @@ static uint32_t most_excessive(const struct tally *tally, size_t rank, int64_t *
 }
 
 enum rkt_status rkt_name_cause(const struct rkt_result *result, const struct rkt_step_table *table,
-                               uint32_t rank, enum rkt_cause cause, struct rkt_arena *arena,
-                               const char **detail_out, struct rkt_error *err)
+                               struct rkt_straggler *straggler, struct rkt_arena *arena,
+                               struct rkt_error *err)
 {
     struct tally tally = {.names = rkt_strtab_create(), .rank_count = result->rank_count};
     int64_t *room = calloc(result->rank_count + 1, sizeof(*room));
     const char *detail = NULL;
+    size_t len_bytes;
 
-    if (tally.names != NULL && room != NULL) {
-        for (size_t r = 0; r < result->rank_count; r++)
-            tally_rank(&tally, result, table, r, cause);
-        if (!tally.is_out_of_memory) {
-            size_t len_bytes;
-            const char *name =
-                rkt_strtab_get(tally.names, most_excessive(&tally, rank, room), &len_bytes);
-
-            detail = rkt_arena_strndup(arena, name, len_bytes);
-        }
-    }
+    if (tally.names == NULL || room == NULL)
+        goto done;
+    for (size_t r = 0; r < result->rank_count; r++)
+        tally_rank(&tally, result, table, r, straggler->cause);
+    if (tally.is_out_of_memory)
+        goto done;
+    detail = rkt_strtab_get(tally.names, most_excessive(&tally, straggler->rank, room), &len_bytes);
+    detail = rkt_arena_strndup(arena, detail, len_bytes);
+done:
     rkt_strtab_destroy(tally.names);
     free(tally.totals);
     free(room);
     if (detail == NULL)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the cause of a straggler");
-    *detail_out = detail;
+    straggler->cause_detail = detail;
     return RKT_OK;
 }

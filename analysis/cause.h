@@ -17,12 +17,12 @@ void rkt_own_work_by_cause(const struct rkt_window *window,
                            int64_t by_cause_ns[RKT_CAUSE_OTHER + 1]);
 
 /*
- * The name (kernel, copy, call, range: by `cause`) that takes longest on `rank` above the median
- * of the other ranks, over the steady steps of the table; "" where nothing named explains it.
- * The text is the arena's.
+ * Sets straggler->cause_detail: the name (kernel, copy, call, range: by its cause) that takes
+ * longest on its rank above the median of the other ranks, over the steady steps of the table;
+ * "" where nothing named explains it. The text is the arena's.
  */
 enum rkt_status rkt_name_cause(const struct rkt_result *result, const struct rkt_step_table *table,
-                               uint32_t rank, enum rkt_cause cause, struct rkt_arena *arena,
-                               const char **detail_out, struct rkt_error *err);
+                               struct rkt_straggler *straggler, struct rkt_arena *arena,
+                               struct rkt_error *err);
 
 #endif

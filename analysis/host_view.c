@@ -130,7 +130,7 @@ void rkt_host_view_fill(const struct rkt_host_view *view, struct rkt_window *win
 enum rkt_status rkt_host_view_window(const struct rkt_result *result, size_t rank,
                                      struct rkt_window *window, struct rkt_error *err)
 {
-    struct rkt_host_view *view;
+    struct rkt_host_view *view = NULL;
     enum rkt_status status = rkt_host_view_create(result->ranks[rank].trace, &view, err);
 
     if (status == RKT_OK) {

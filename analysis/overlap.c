@@ -111,7 +111,8 @@ static enum rkt_status collect_works(const struct rkt_rank_trace *trace,
     int64_t from_ns =
         step->window.start_ns < step->host_start_ns ? step->window.start_ns : step->host_start_ns;
     size_t first = first_work(trace, from_ns - trace->clock_error_ns);
-    size_t last = first_work(trace, step->window.end_ns);
+    size_t end = first_work(trace, step->window.end_ns);
+    size_t last = end > first ? end : first;
     struct launched *compute = calloc(last - first + 1, sizeof(*compute));
     size_t compute_count = 0;
     enum rkt_status status = compute == NULL ? RKT_ERR_NOMEM : RKT_OK;

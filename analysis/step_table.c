@@ -74,6 +74,21 @@ static size_t count_numbers(const struct numbered *all, size_t count)
     return numbers;
 }
 
+static void fill_rows(struct rkt_step_table *table, const struct numbered *all, size_t count)
+{
+    struct rkt_step_row *row = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        if (row == NULL || row->number != all[i].number) {
+            row = &table->rows[table->row_count];
+            row->number = all[i].number;
+            row->by_rank = &table->cells[table->row_count * table->rank_count];
+            table->row_count++;
+        }
+        add_step(row, &all[i]);
+    }
+}
+
 enum rkt_status rkt_step_table_init(struct rkt_step_table *table, const struct rkt_result *result,
                                     struct rkt_error *err)
 {
@@ -84,32 +99,22 @@ enum rkt_status rkt_step_table_init(struct rkt_step_table *table, const struct r
     memset(table, 0, sizeof(*table));
     table->rank_count = result->rank_count;
     table->rows = calloc(row_count + 1, sizeof(*table->rows));
-    for (size_t i = 0; all != NULL && table->rows != NULL && i < count; i++) {
-        struct rkt_step_row *row = &table->rows[table->row_count];
-
-        if (table->row_count == 0 || row[-1].number != all[i].number) {
-            row->number = all[i].number;
-            row->by_rank = calloc(result->rank_count, sizeof(*row->by_rank));
-            if (row->by_rank == NULL)
-                break;
-            table->row_count++;
-        }
-        add_step(&table->rows[table->row_count - 1], &all[i]);
-    }
-    free(all);
-    if (table->rows == NULL || table->row_count < row_count || all == NULL) {
+    table->cells = calloc(row_count + 1, (result->rank_count + 1) * sizeof(*table->cells));
+    if (all == NULL || table->rows == NULL || table->cells == NULL) {
+        free(all);
         rkt_step_table_release(table);
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the steps of %zu ranks",
                         result->rank_count);
     }
+    fill_rows(table, all, count);
+    free(all);
     return RKT_OK;
 }
 
 void rkt_step_table_release(struct rkt_step_table *table)
 {
-    for (size_t i = 0; i < table->row_count; i++)
-        free(table->rows[i].by_rank);
     free(table->rows);
+    free(table->cells);
     memset(table, 0, sizeof(*table));
 }
 
@@ -143,7 +148,7 @@ size_t rkt_step_table_mark_warmup(struct rkt_step_table *table)
         lengths[i] = table->rows[i].longest_ns;
     median_ns = rkt_median_i64(lengths, table->row_count);
     spread_ns = WARMUP_SIGMAS * (double)rkt_mad_i64(lengths, table->row_count, median_ns);
-    far_ns = spread_ns > (double)(median_ns / 4) ? (int64_t)spread_ns : median_ns / 4;
+    far_ns = (int64_t)spread_ns > median_ns / 4 ? (int64_t)spread_ns : median_ns / 4;
     free(lengths);
     while (warmups < table->row_count / 2 &&
            llabs(table->rows[warmups].longest_ns - median_ns) > far_ns)

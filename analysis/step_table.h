@@ -27,6 +27,7 @@ struct rkt_step_row {
 struct rkt_step_table {
     struct rkt_step_row *rows; /* by number */
     size_t row_count;
+    struct rkt_step_of_rank *cells; /* behind the rows' by_rank */
     size_t rank_count;
 };
 

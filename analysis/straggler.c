@@ -128,13 +128,14 @@ static uint32_t count_named(const struct excess_table *table, size_t rank, int64
 static double chance_of(uint32_t named, size_t steps, size_t ranks)
 {
     double each = 1.0 / (double)ranks;
-    double tail = 0;
+    double term = pow(1 - each, (double)steps); /* the chance of exactly k, from k = 0 on */
+    double below = 0;
 
-    for (size_t k = named; k <= steps; k++)
-        tail += exp(lgamma((double)steps + 1) - lgamma((double)k + 1) -
-                    lgamma((double)(steps - k) + 1) + (double)k * log(each) +
-                    (double)(steps - k) * log1p(-each));
-    return tail * (double)ranks;
+    for (size_t k = 0; k < named; k++) {
+        below += term;
+        term *= (double)(steps - k) / (double)(k + 1) * each / (1 - each);
+    }
+    return below < 1 ? (1 - below) * (double)ranks : 0;
 }
 
 static bool is_persistent(uint32_t named, size_t steps, size_t ranks)
@@ -159,6 +160,14 @@ static void name_straggler(const struct excess_table *table, struct rkt_straggle
     straggler->excess_ns = median_excess(table, straggler->rank);
 }
 
+static int64_t work_by_cause(const struct excess_table *table, size_t row, size_t rank, int cause)
+{
+    int64_t by_cause_ns[CAUSE_COUNT];
+
+    rkt_own_work_by_cause(&step_of(table, row, rank)->window, by_cause_ns);
+    return by_cause_ns[cause];
+}
+
 /* The part in which it exceeds the median rank most, by the median over the steps. */
 static void find_cause(const struct excess_table *table, int64_t *values,
                        struct rkt_straggler *straggler)
@@ -169,12 +178,8 @@ static void find_cause(const struct excess_table *table, int64_t *values,
         int64_t median_ns;
 
         for (size_t i = 0; i < table->row_count; i++) {
-            for (size_t r = 0; r < table->rank_count; r++) {
-                int64_t by_cause_ns[CAUSE_COUNT];
-
-                rkt_own_work_by_cause(&step_of(table, i, r)->window, by_cause_ns);
-                values[r] = by_cause_ns[cause];
-            }
+            for (size_t r = 0; r < table->rank_count; r++)
+                values[r] = work_by_cause(table, i, r, cause);
             excess[i] = above_others(values, table->rank_count, straggler->rank, table->room);
         }
         median_ns = rkt_median_i64(excess, table->row_count);
@@ -251,8 +256,7 @@ static enum rkt_status describe(struct rkt_result *result, struct excess_table *
     find_cause(table, values, straggler);
     status = count_arrivals(result, straggler, err);
     if (status == RKT_OK)
-        status = rkt_name_cause(result, table->steps, straggler->rank, straggler->cause, arena,
-                                &straggler->cause_detail, err);
+        status = rkt_name_cause(result, table->steps, straggler, arena, err);
     return status;
 }
 

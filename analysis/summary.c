@@ -148,14 +148,17 @@ static enum rkt_status fill_step(struct rkt_result *result, struct rkt_arena *ar
         return status;
     warmups = rkt_step_table_mark_warmup(&steps);
     lengths = calloc(steps.row_count + 1, sizeof(*lengths));
-    if (lengths == NULL)
+    if (lengths == NULL) {
         status = rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu steps", steps.row_count);
-    for (size_t i = 0; status == RKT_OK && i < steps.row_count; i++) {
+        rkt_step_table_release(&steps);
+        return status;
+    }
+    for (size_t i = 0; i < steps.row_count; i++) {
         if (!steps.rows[i].is_warmup)
             lengths[count++] = steps.rows[i].longest_ns;
     }
     result->summary.step_ns = rkt_median_i64(lengths, count);
-    if (status == RKT_OK && warmups > 0)
+    if (warmups > 0)
         status = rkt_add_note(result, arena, 0, err,
                               "the first %zu step%s %s left out of the statistics as warm-up: %.1f "
                               "ms at first, %.1f ms in the median",

@@ -232,19 +232,19 @@ static void print_table(struct table *table, const struct rkt_result *result, FI
 enum rkt_status rkt_text_partition(const struct rkt_result *result, FILE *out,
                                    struct rkt_error *err)
 {
-    struct table table = {0};
+    struct rkt_steady *ranks = calloc(result->rank_count + 1, sizeof(*ranks));
+    struct table table = {.ranks = ranks};
 
-    table.ranks = calloc(result->rank_count + 1, sizeof(*table.ranks));
-    if (table.ranks == NULL)
+    if (ranks == NULL)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu ranks", result->rank_count);
     for (size_t r = 0; r < result->rank_count; r++) {
-        table.ranks[r] = rkt_steady_of(&result->ranks[r]);
-        rkt_steady_add(&table.sum, &table.ranks[r]);
+        ranks[r] = rkt_steady_of(&result->ranks[r]);
+        rkt_steady_add(&table.sum, &ranks[r]);
     }
     if (table.sum.window_ns > 0)
         print_table(&table, result, out);
     else
         rkt_text_line(out, "WHERE A STEP GOES: n/a, no work was recorded");
-    free(table.ranks);
+    free(ranks);
     return RKT_OK;
 }
