@@ -380,3 +380,35 @@ struct rkt_job_time rkt_clock_map_to_job(const struct rkt_clock_map *map, int64_
     }
     return (struct rkt_job_time){local_ns + offset_ns};
 }
+
+int64_t rkt_clock_map_worst_bound(const struct rkt_clock_map *map, int64_t start_ns, int64_t end_ns)
+{
+    const struct line *line =
+        map->rank_clock == RKT_CLOCK_REALTIME ? &map->realtime_to_raw : &map->monotonic_to_raw;
+    int64_t first_ns;
+    int64_t last_ns;
+    int64_t worst_ns;
+    int64_t error_ns = 0;
+
+    (void)rkt_clock_map_to_job(map, start_ns, &first_ns);
+    (void)rkt_clock_map_to_job(map, end_ns, &last_ns);
+    if (first_ns < 0)
+        return -1;
+    worst_ns = max_ns(first_ns, last_ns);
+    for (size_t i = 0; map->raw_to_rank.count > 0 && i < line->count; i++) {
+        if (line->points[i].x_ns >= start_ns && line->points[i].x_ns < end_ns)
+            error_ns = max_ns(error_ns, max_ns(line->points[i].half_ns, line->points[i].error_ns));
+    }
+    /* Both are widest at their points, not always at the same: the sum is on the safe side. */
+    if (map->raw_to_rank.count > 0) {
+        (void)to_raw(map, map->rank_clock, start_ns, &start_ns, &first_ns);
+        (void)to_raw(map, map->rank_clock, end_ns, &end_ns, &last_ns);
+    }
+    for (size_t i = 0; i < map->knot_count; i++) {
+        int64_t at_ns = (int64_t)map->knots[i].local_ns;
+
+        if (at_ns >= start_ns && at_ns <= end_ns)
+            worst_ns = max_ns(worst_ns, map->knots[i].bound_ns + error_ns);
+    }
+    return max_ns(worst_ns, error_ns);
+}

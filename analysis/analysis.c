@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/analysis.h"
+
+#include <stdlib.h>
+
+#include "analysis/activity.h"
+#include "analysis/load.h"
+#include "analysis/stages.h"
+
+/* Steps, collectives and their participants: some 200 bytes for each kernel of a collective. */
+#define ARENA_BYTES_MAX ((size_t)16 << 30)
+
+struct rkt_analysis {
+    struct rkt_arena arena;
+    struct rkt_loaded_ranks loaded;
+    struct rkt_result result;
+};
+
+static enum rkt_status find_steps(struct rkt_analysis *analysis,
+                                  const struct rkt_analysis_options *options, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 0; i < analysis->loaded.count && status == RKT_OK; i++) {
+        struct rkt_rank_trace *trace = analysis->loaded.items[i].trace;
+        struct rkt_rank_result *rank = &analysis->result.ranks[i];
+
+        status = rkt_find_steps(trace, options, &analysis->arena, rank, err);
+        if (status == RKT_OK)
+            status = rkt_find_phases(trace, rank, err);
+        if (status == RKT_OK)
+            rank->bound_ns =
+                rkt_clock_map_worst_bound(trace->clock, rank->run.start_ns, rank->run.end_ns);
+    }
+    return status;
+}
+
+static enum rkt_status find_activities(struct rkt_analysis *analysis, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 0; i < analysis->loaded.count && status == RKT_OK; i++) {
+        struct rkt_loaded_rank *loaded = &analysis->loaded.items[i];
+
+        if (loaded->trace->has_gpu)
+            status = rkt_activity_create(&analysis->result, i, &loaded->activity, err);
+        analysis->result.ranks[i].activity = loaded->activity;
+    }
+    return status;
+}
+
+/* The run before the first step and after the last, as one window. */
+static enum rkt_status measure_outside(struct rkt_analysis *analysis, size_t position,
+                                       struct rkt_error *err)
+{
+    struct rkt_rank_result *rank = &analysis->result.ranks[position];
+    struct rkt_window before = {.start_ns = rank->run.start_ns,
+                                .end_ns = rank->steps[0].window.start_ns};
+    struct rkt_window after = {.start_ns = rank->steps[rank->step_count - 1].window.end_ns,
+                               .end_ns = rank->run.end_ns};
+    enum rkt_status status = rkt_partition_window(&analysis->result, position, &before, err);
+
+    if (status == RKT_OK)
+        status = rkt_partition_window(&analysis->result, position, &after, err);
+    if (status != RKT_OK)
+        return status;
+    rkt_window_add(&rank->outside, &before);
+    rkt_window_add(&rank->outside, &after);
+    return RKT_OK;
+}
+
+static enum rkt_status measure_window(struct rkt_analysis *analysis, size_t position,
+                                      struct rkt_window *window, struct rkt_error *err)
+{
+    if (analysis->loaded.items[position].trace->has_gpu)
+        return rkt_partition_window(&analysis->result, position, window, err);
+    return rkt_host_view_window(&analysis->result, position, window, err);
+}
+
+static enum rkt_status measure_rank(struct rkt_analysis *analysis, size_t position,
+                                    struct rkt_error *err)
+{
+    struct rkt_rank_result *rank = &analysis->result.ranks[position];
+    enum rkt_status status = measure_window(analysis, position, &rank->run, err);
+
+    if (status == RKT_OK && rank->activity)
+        status = measure_outside(analysis, position, err);
+    for (size_t i = 0; i < rank->step_count && status == RKT_OK; i++) {
+        status = measure_window(analysis, position, &rank->steps[i].window, err);
+        if (status == RKT_OK)
+            status = rkt_backward_overlap_of(&analysis->result, position, &rank->steps[i], err);
+    }
+    return status;
+}
+
+static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_store_reader *reader,
+                                  const struct rkt_analysis_options *options, struct rkt_error *err)
+{
+    struct rkt_result *result = &analysis->result;
+    enum rkt_status status =
+        rkt_load_ranks(reader, options, &analysis->loaded, result, &analysis->arena, err);
+
+    if (status == RKT_OK)
+        status = find_steps(analysis, options, err);
+    if (status == RKT_OK)
+        status = rkt_match_collectives(result, &analysis->arena, err);
+    if (status != RKT_OK)
+        return status;
+    rkt_measure_collectives(result);
+    status = find_activities(analysis, err);
+    for (size_t i = 0; i < result->rank_count && status == RKT_OK; i++)
+        status = measure_rank(analysis, i, err);
+    if (status == RKT_OK)
+        status = rkt_find_straggler(result, &analysis->arena, err);
+    if (status == RKT_OK)
+        status = rkt_summarise(result, &analysis->arena, err);
+    return status;
+}
+
+enum rkt_status rkt_analysis_create(struct rkt_store_reader *reader,
+                                    const struct rkt_analysis_options *options,
+                                    struct rkt_analysis **analysis_out, struct rkt_error *err)
+{
+    struct rkt_analysis *analysis = calloc(1, sizeof(*analysis));
+    enum rkt_status status;
+
+    if (!analysis)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for an analysis");
+    rkt_arena_init(&analysis->arena, ARENA_BYTES_MAX);
+    status = run_stages(analysis, reader, options, err);
+    if (status != RKT_OK) {
+        rkt_analysis_destroy(analysis);
+        return status;
+    }
+    *analysis_out = analysis;
+    return RKT_OK;
+}
+
+void rkt_analysis_destroy(struct rkt_analysis *analysis)
+{
+    if (!analysis)
+        return;
+    rkt_loaded_ranks_release(&analysis->loaded);
+    rkt_arena_release(&analysis->arena);
+    free(analysis);
+}
+
+const struct rkt_result *rkt_analysis_result(const struct rkt_analysis *analysis)
+{
+    return &analysis->result;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_LOAD_H
+#define RKT_ANALYSIS_LOAD_H
+
+/*
+ * load - the main process of every rank of a store, by rank number.
+ *
+ * Left out of every sum, each with a note: helpers, other processes that carry the RANK of a
+ * rank, and what is not there. Threads: one at a time.
+ */
+
+#include "analysis/analysis.h"
+#include "analysis/rank_trace.h"
+#include "analysis/result.h"
+#include "common/arena.h"
+
+/* What result->ranks[i] of the same position points to and somebody has to own. */
+struct rkt_loaded_rank {
+    struct rkt_rank_trace *trace;
+    struct rkt_activity *activity; /* made later; NULL in host view */
+};
+
+struct rkt_loaded_ranks {
+    struct rkt_loaded_rank *items;
+    size_t count;
+};
+
+void rkt_loaded_ranks_release(struct rkt_loaded_ranks *loaded);
+
+/* Fills result->ranks (rank, trace, how it ended, clock), the counts of the run, and notes. On
+ * failure as on success, release is the caller's. */
+enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
+                               const struct rkt_analysis_options *options,
+                               struct rkt_loaded_ranks *loaded, struct rkt_result *result,
+                               struct rkt_arena *arena, struct rkt_error *err);
+
+/* load_notes.c: what the loaded traces say about themselves: losses, stamps, missing ranks. */
+enum rkt_status rkt_load_notes(struct rkt_result *result, struct rkt_arena *arena,
+                               struct rkt_error *err);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "analysis/load.h"
+#include "analysis/stages.h"
+
+#define LIST_BYTES_MAX 256u
+#define ROUNDING_NS 1000
+
+/* A list of ranks as text, "3, 5 to 7"; cut with "..." where it grows too long. */
+struct rank_list {
+    char text[LIST_BYTES_MAX];
+    size_t used;
+    uint32_t count; /* of ranks, listed or not */
+};
+
+static void list_span(struct rank_list *list, uint32_t first, uint32_t end)
+{
+    const char *comma = list->used > 0 ? ", " : "";
+    size_t room = sizeof(list->text) - list->used;
+    int written;
+
+    list->count += end - first;
+    if (room == 0)
+        return;
+    if (room < 40) /* less than any span and the mark may need */
+        written = snprintf(list->text + list->used, room, "%s...", comma);
+    else if (end - first == 1)
+        written = snprintf(list->text + list->used, room, "%s%u", comma, first);
+    else
+        written = snprintf(list->text + list->used, room, "%s%u to %u", comma, first, end - 1);
+    list->used = room < 40 ? sizeof(list->text) : list->used + (size_t)written;
+}
+
+/* Numbers below `end` that no rank has. */
+static void list_missing(const struct rkt_result *result, uint32_t end, struct rank_list *list)
+{
+    uint32_t next = 0;
+
+    for (size_t i = 0; i < result->rank_count && next < end; i++) {
+        uint32_t rank = result->ranks[i].rank < end ? result->ranks[i].rank : end;
+
+        if (rank > next)
+            list_span(list, next, rank);
+        next = rank + 1;
+    }
+    if (next < end)
+        list_span(list, next, end);
+}
+
+static enum rkt_status note_missing(struct rkt_result *result, struct rkt_arena *arena,
+                                    struct rkt_error *err)
+{
+    struct rank_list missing = {0};
+
+    if (result->rank_count == 0)
+        return rkt_add_note(result, arena, 1, err, "the store holds no training process");
+    list_missing(result, result->expected_rank_count, &missing);
+    if (missing.count == 0)
+        return RKT_OK;
+    return rkt_add_note(result, arena, 1, err,
+                        "%u of %u ranks are missing (%s): every number is over those that are here",
+                        missing.count, result->expected_rank_count, missing.text);
+}
+
+/* Work that starts before the call that launched it, by more than whole microseconds explain: the
+ * device's clock was not yet mapped well to the host's (BR-57). */
+static size_t count_early(const struct rkt_rank_trace *trace)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < trace->work_count; i++)
+        count += trace->works[i].launch_start_ns != RKT_TIME_UNKNOWN &&
+                 trace->works[i].start_ns + ROUNDING_NS < trace->works[i].launch_start_ns;
+    return count;
+}
+
+static enum rkt_status note_stamps(struct rkt_result *result, size_t position,
+                                   struct rkt_arena *arena, struct rkt_error *err)
+{
+    const struct rkt_rank_trace *trace = result->ranks[position].trace;
+    uint32_t rank = result->ranks[position].rank;
+    size_t early_count = count_early(trace);
+    enum rkt_status status = RKT_OK;
+
+    if (trace->left_out_count > 0)
+        status = rkt_add_note(result, arena, 1, err,
+                              "rank %u: %llu records with impossible times were left out", rank,
+                              (unsigned long long)trace->left_out_count);
+    if (status == RKT_OK && trace->unmapped_count > 0)
+        status = rkt_add_note(result, arena, 1, err,
+                              "rank %u: %llu records are of a clock (%s is the rank's) that no "
+                              "clock record maps, and were left out",
+                              rank, (unsigned long long)trace->unmapped_count,
+                              rkt_clock_name(rkt_clock_map_rank_clock(trace->clock)));
+    if (status == RKT_OK && early_count > 0)
+        status = rkt_add_note(result, arena, 1, err,
+                              "rank %u: %zu pieces of GPU work start before their own launch; "
+                              "device and host times do not fit there",
+                              rank, early_count);
+    return status;
+}
+
+static enum rkt_status note_end(struct rkt_result *result, size_t position, struct rkt_arena *arena,
+                                struct rkt_error *err)
+{
+    const struct rkt_rank_result *rank = &result->ranks[position];
+    const struct rkt_end_info *end = &rank->trace->source.end;
+
+    if (!rank->is_cut_short)
+        return RKT_OK;
+    if (!rank->trace->source.has_end)
+        return rkt_add_note(result, arena, 1, err,
+                            "rank %u: its records stop without an end; the last may be missing",
+                            rank->rank);
+    if (end->reason == RKT_END_SIGNALED)
+        return rkt_add_note(result, arena, 1, err,
+                            "rank %u: ended by signal %d; its last records may be missing",
+                            rank->rank, end->signal_number);
+    return rkt_add_note(
+        result, arena, 1, err, "rank %u: %s; its last records may be missing", rank->rank,
+        end->reason == RKT_END_LOST ? "contact was lost" : "it ended without closing capture");
+}
+
+static enum rkt_status note_losses(struct rkt_result *result, size_t position,
+                                   struct rkt_arena *arena, struct rkt_error *err)
+{
+    const struct rkt_rank_trace *trace = result->ranks[position].trace;
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 0; i < sizeof(trace->losses) / sizeof(trace->losses[0]); i++) {
+        if (trace->losses[i] > 0 && status == RKT_OK)
+            status =
+                rkt_add_note(result, arena, 1, err, "rank %u: %llu records were lost (%s)",
+                             result->ranks[position].rank, (unsigned long long)trace->losses[i],
+                             rkt_loss_reason_name((enum rkt_loss_reason)i));
+    }
+    return status;
+}
+
+enum rkt_status rkt_load_notes(struct rkt_result *result, struct rkt_arena *arena,
+                               struct rkt_error *err)
+{
+    enum rkt_status status = note_missing(result, arena, err);
+
+    for (size_t i = 0; i < result->rank_count && status == RKT_OK; i++) {
+        status = note_end(result, i, arena, err);
+        if (status == RKT_OK)
+            status = note_losses(result, i, arena, err);
+        if (status == RKT_OK)
+            status = note_stamps(result, i, arena, err);
+    }
+    return status;
+}
