@@ -10,6 +10,14 @@
 
 static const char *const REMOVED_PREFIXES[] = {"PMIX_", "PMI_", "OMPI_MCA_orte_", "OMPI_MCA_ess_"};
 
+/* Which job, and which step of it: the same on all ranks. */
+static const char *const JOB_NAMES[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID",
+                                        "SLURM_STEP_ID"};
+
+/* Below the range from which Linux takes ports for outgoing connections. */
+#define PORT_FIRST 20000u
+#define PORT_COUNT 12000u
+
 struct builder {
     char *const *env;
     struct rkt_arena *arena;
@@ -127,4 +135,21 @@ enum rkt_status rkt_job_env_build(char *const *env, const struct rkt_job_env_pla
     builder.texts[builder.count] = NULL;
     *env_out = builder.texts;
     return RKT_OK;
+}
+
+bool rkt_job_env_guess_port(char *const *env, char port[RKT_MASTER_PORT_BYTES])
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    bool has_name = false;
+
+    for (size_t i = 0; i < sizeof(JOB_NAMES) / sizeof(JOB_NAMES[0]); i++) {
+        const char *name = rkt_env_get(env, JOB_NAMES[i]);
+
+        has_name |= name != NULL;
+        for (; name && *name; name++)
+            hash = (hash ^ (unsigned char)*name) * 16777619u;
+    }
+    if (has_name)
+        (void)snprintf(port, RKT_MASTER_PORT_BYTES, "%u", PORT_FIRST + hash % PORT_COUNT);
+    return has_name;
 }

@@ -43,4 +43,13 @@ struct rkt_job_env_plan {
 enum rkt_status rkt_job_env_build(char *const *env, const struct rkt_job_env_plan *plan,
                                   struct rkt_arena *arena, char ***env_out, struct rkt_error *err);
 
+#define RKT_MASTER_PORT_BYTES 16
+
+/*
+ * A port that all ranks of one launch agree on without talking, from the launcher's name for
+ * the job; false where it has none. For a job that must start though no sidecar said which port
+ * is free.
+ */
+bool rkt_job_env_guess_port(char *const *env, char port[RKT_MASTER_PORT_BYTES]);
+
 #endif

@@ -16,14 +16,15 @@ struct launcher {
     const char *rank_count;
     const char *local_rank;
     const char *local_rank_count;
+    bool signals_groups;
 };
 
 static const struct launcher LAUNCHERS[] = {
     {"Open MPI", NULL, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"Slurm", SLURM_STEP, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL},
-    {"PMI", NULL, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-    {"PMIx", NULL, "PMIX_RANK", NULL, NULL, NULL},
+     "OMPI_COMM_WORLD_LOCAL_SIZE", true},
+    {"Slurm", SLURM_STEP, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL, false},
+    {"PMI", NULL, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", false},
+    {"PMIx", NULL, "PMIX_RANK", NULL, NULL, NULL, true},
 };
 
 const char *rkt_env_get(char *const *env, const char *name)
@@ -131,7 +132,7 @@ static enum rkt_status read_launcher(const struct launcher *launcher, char *cons
 enum rkt_status rkt_rank_env_read(char *const *env, struct rkt_rank_env *ranks_out,
                                   struct rkt_error *err)
 {
-    struct rkt_rank_env ranks = {NULL, -1, -1, -1, -1, false};
+    struct rkt_rank_env ranks = {NULL, -1, -1, -1, -1, false, false};
     enum rkt_status status = RKT_OK;
 
     for (size_t i = 0; i < sizeof(LAUNCHERS) / sizeof(LAUNCHERS[0]); i++) {
@@ -141,6 +142,7 @@ enum rkt_status rkt_rank_env_read(char *const *env, struct rkt_rank_env *ranks_o
             (launcher->needs && !rkt_env_get(env, launcher->needs)))
             continue;
         ranks.launcher = launcher->name;
+        ranks.signals_groups = launcher->signals_groups;
         status = read_launcher(launcher, env, &ranks, err);
         break;
     }

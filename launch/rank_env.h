@@ -25,7 +25,8 @@ struct rkt_rank_env {
     int32_t rank_count;
     int32_t local_rank;
     int32_t local_rank_count;
-    bool has_pmi; /* MPI_Init would find the other ranks */
+    bool has_pmi;        /* MPI_Init would find the other ranks */
+    bool signals_groups; /* the launcher signals process groups, not its children alone */
 };
 
 /* The value of `name` in `env` (NULL-terminated NAME=VALUE texts), or NULL. */

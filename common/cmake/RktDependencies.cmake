@@ -41,6 +41,12 @@ endif()
 rkt_feature(MPI "${MPI_C_FOUND}" "MPI ${MPI_C_VERSION}: runs of many ranks"
             "install libopenmpi-dev openmpi-bin; without it 'run' works on one node only")
 
+if(RKT_HAVE_MPI AND NOT RKT_WITH_PMIX STREQUAL "OFF")
+  pkg_check_modules(PMIX QUIET IMPORTED_TARGET pmix>=2)
+endif()
+rkt_feature(PMIX "${PMIX_FOUND}" "PMIx ${PMIX_VERSION}: a sidecar's death ends no other rank"
+            "install libpmix-dev; without it mpirun ends all ranks when a job of a dead sidecar ends")
+
 if(NOT RKT_WITH_CUDA STREQUAL "OFF")
   find_package(CUDAToolkit QUIET)
   find_path(RKT_CUPTI_INCLUDE cupti.h HINTS ${CUDAToolkit_INCLUDE_DIRS}

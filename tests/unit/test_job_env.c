@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/rkt_test.h"
 
+#include <stdlib.h>
+
 #include "launch/job_env.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define VARIABLES_MAX 16
 #define ARENA_BYTES (64u << 10)
 
-static const struct rkt_rank_env RANK_5_OF_8 = {"Open MPI", 5, 8, 1, 4, true};
-static const struct rkt_rank_env ALONE = {NULL, -1, -1, -1, -1, false};
+static const struct rkt_rank_env RANK_5_OF_8 = {"Open MPI", 5, 8, 1, 4, true, true};
+static const struct rkt_rank_env ALONE = {NULL, -1, -1, -1, -1, false, false};
 
 #define MASTER .master_host = "node7", .master_port = "23456"
 #define TRACING .socket_path = "/run/s", .capture_library = "/lib/c.so", .torch_hook_dir = "/hook"
@@ -99,11 +101,30 @@ static void an_environment_past_the_limit_is_an_error(void **state)
     rkt_arena_release(&arena);
 }
 
+static void ranks_of_one_job_guess_the_same_port(void **state)
+{
+    static const char *const rank0[] = {"PMIX_NAMESPACE=1386938369", "PMIX_RANK=0", NULL};
+    static const char *const rank1[] = {"PMIX_RANK=1", "PMIX_NAMESPACE=1386938369", NULL};
+    static const char *const other[] = {"PMIX_NAMESPACE=1386938370", NULL};
+    static const char *const none[] = {"PMIX_RANK=1", NULL};
+    char a[RKT_MASTER_PORT_BYTES], b[RKT_MASTER_PORT_BYTES];
+
+    (void)state;
+    assert_true(rkt_job_env_guess_port((char *const *)rank0, a));
+    assert_true(rkt_job_env_guess_port((char *const *)rank1, b));
+    assert_string_equal(a, b);
+    assert_in_range(strtol(a, NULL, 10), 20000, 31999);
+    assert_true(rkt_job_env_guess_port((char *const *)other, b));
+    assert_string_not_equal(a, b);
+    assert_false(rkt_job_env_guess_port((char *const *)none, a));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_jobs_environment_follows_the_plan),
         cmocka_unit_test(an_environment_past_the_limit_is_an_error),
+        cmocka_unit_test(ranks_of_one_job_guess_the_same_port),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

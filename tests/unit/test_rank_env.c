@@ -13,29 +13,29 @@ static void each_launcher_is_read_in_its_own_words(void **state)
         const char *env[VARIABLES_MAX];
         struct rkt_rank_env want;
     } cases[] = {
-        {"no launcher", {"HOME=/root", "RANK=3"}, {NULL, -1, -1, -1, -1, false}},
+        {"no launcher", {"HOME=/root", "RANK=3"}, {NULL, -1, -1, -1, -1, false, false}},
         {"Open MPI",
          {"PMIX_RANK=5", "OMPI_COMM_WORLD_RANK=5", "OMPI_COMM_WORLD_SIZE=8",
           "OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=4"},
-         {"Open MPI", 5, 8, 1, 4, true}},
+         {"Open MPI", 5, 8, 1, 4, true, true}},
         {"Open MPI inside a Slurm step",
          {"SLURM_STEP_ID=0", "SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=2", "OMPI_COMM_WORLD_RANK=6",
           "OMPI_COMM_WORLD_SIZE=8", "PMIX_RANK=6"},
-         {"Open MPI", 6, 8, -1, -1, true}},
+         {"Open MPI", 6, 8, -1, -1, true, true}},
         {"srun --mpi=pmix",
          {"SLURM_STEP_ID=0", "SLURM_PROCID=3", "SLURM_STEP_NUM_TASKS=6", "SLURM_LOCALID=1",
           "SLURM_NODEID=1", "SLURM_STEP_TASKS_PER_NODE=2(x3)", "PMIX_RANK=3"},
-         {"Slurm", 3, 6, 1, 2, true}},
+         {"Slurm", 3, 6, 1, 2, true, false}},
         {"srun --mpi=none: no other rank can be found",
          {"SLURM_STEP_ID=0", "SLURM_PROCID=3", "SLURM_NTASKS=4", "SLURM_LOCALID=3"},
-         {"Slurm", 3, 4, 3, -1, false}},
+         {"Slurm", 3, 4, 3, -1, false, false}},
         {"a batch script is one process, however many tasks the job has",
          {"SLURM_PROCID=0", "SLURM_NTASKS=64", "SLURM_LOCALID=0"},
-         {NULL, -1, -1, -1, -1, false}},
+         {NULL, -1, -1, -1, -1, false, false}},
         {"MPICH",
          {"PMI_RANK=1", "PMI_SIZE=2", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2"},
-         {"PMI", 1, 2, 1, 2, true}},
-        {"bare PMIx says no count", {"PMIX_RANK=2"}, {"PMIx", 2, -1, -1, -1, true}},
+         {"PMI", 1, 2, 1, 2, true, false}},
+        {"bare PMIx says no count", {"PMIX_RANK=2"}, {"PMIx", 2, -1, -1, -1, true, true}},
     };
 
     (void)state;
@@ -50,7 +50,7 @@ static void each_launcher_is_read_in_its_own_words(void **state)
             fail_msg("%s: launcher is %s", cases[i].what, got.launcher ? got.launcher : "none");
         if (got.rank != want->rank || got.rank_count != want->rank_count ||
             got.local_rank != want->local_rank || got.local_rank_count != want->local_rank_count ||
-            got.has_pmi != want->has_pmi)
+            got.has_pmi != want->has_pmi || got.signals_groups != want->signals_groups)
             fail_msg("%s: rank %d of %d, local %d of %d, pmi %d", cases[i].what, got.rank,
                      got.rank_count, got.local_rank, got.local_rank_count, got.has_pmi);
     }

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launch/hold.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "common/clock.h"
+
+#define NS_PER_MS 1000000u
+/* poll takes an int of milliseconds; longer holds take several calls. */
+#define POLL_MS_MAX 60000u
+
+enum rkt_status rkt_hold_create(int *supervisor_fd_out, int *job_fd_out, struct rkt_error *err)
+{
+    int fds[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+        return rkt_fail_errno(err, RKT_ERR_IO, "cannot make the socket pair that holds the job");
+    *supervisor_fd_out = fds[0];
+    *job_fd_out = fds[1];
+    return RKT_OK;
+}
+
+static enum rkt_status read_whole(int fd, void *message, size_t message_bytes,
+                                  struct rkt_error *err)
+{
+    ssize_t got;
+
+    do
+        got = recv(fd, message, message_bytes, MSG_DONTWAIT);
+    while (got < 0 && errno == EINTR);
+    if (got == (ssize_t)message_bytes)
+        return RKT_OK;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        return RKT_AGAIN;
+    if (got == 0 || (got < 0 && errno == ECONNRESET))
+        return RKT_END;
+    return rkt_fail_errno(err, RKT_ERR_IO, "cannot read from the socket that holds the job");
+}
+
+enum rkt_status rkt_hold_release(int fd, const struct rkt_hold_order *order, struct rkt_error *err)
+{
+    if (send(fd, order, sizeof(*order), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        return rkt_fail_errno(err, RKT_ERR_IO, "cannot tell the job to start");
+    return RKT_OK;
+}
+
+enum rkt_status rkt_hold_read(int fd, struct rkt_hold_report *report_out, struct rkt_error *err)
+{
+    return read_whole(fd, report_out, sizeof(*report_out), err);
+}
+
+enum rkt_status rkt_hold_wait(int fd, uint64_t hold_ns, struct rkt_hold_order *order_out,
+                              struct rkt_error *err)
+{
+    uint64_t start_ns = rkt_clock_read_ns(CLOCK_MONOTONIC);
+
+    for (;;) {
+        struct pollfd item = {.fd = fd, .events = POLLIN};
+        uint64_t waited_ns = rkt_clock_read_ns(CLOCK_MONOTONIC) - start_ns;
+        enum rkt_status status = read_whole(fd, order_out, sizeof(*order_out), err);
+        uint64_t left_ms;
+
+        if (status != RKT_AGAIN || waited_ns >= hold_ns)
+            return status;
+        left_ms = (hold_ns - waited_ns) / NS_PER_MS + 1;
+        (void)poll(&item, 1, (int)(left_ms < POLL_MS_MAX ? left_ms : POLL_MS_MAX));
+    }
+}
+
+void rkt_hold_say(int fd, enum rkt_hold_word word, int sys_errno)
+{
+    struct rkt_hold_report report = {.word = (uint32_t)word, .sys_errno = sys_errno};
+
+    /* A supervisor that is gone has nobody to tell. */
+    (void)send(fd, &report, sizeof(report), MSG_DONTWAIT | MSG_NOSIGNAL);
+}

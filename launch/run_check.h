@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_LAUNCH_RUN_CHECK_H
+#define RKT_LAUNCH_RUN_CHECK_H
+
+/*
+ * run_check - what must hold before anything is started, each with one clear line if not.
+ */
+
+#include <stdbool.h>
+
+#include "common/status.h"
+#include "launch/rank_env.h"
+
+/* RKT_ERR_INVALID: `name`, looked up in `path` (PATH) unless it has a slash, cannot be run. */
+enum rkt_status rkt_check_command(const char *name, const char *path, struct rkt_error *err);
+
+/* Make the folder, with those above it. RKT_ERR_IO: no file can be written in it. */
+enum rkt_status rkt_check_output(const char *dir, struct rkt_error *err);
+
+/*
+ * *needs_mpi_out: several sidecars have to find each other. RKT_ERR_INVALID: several ranks are
+ * evidently wanted, but they cannot find each other as they were started.
+ */
+enum rkt_status rkt_check_launch(char *const *env, const struct rkt_rank_env *ranks,
+                                 bool *needs_mpi_out, struct rkt_error *err);
+
+/* Whether the command starts the ranks of a node itself, as torchrun does. */
+bool rkt_command_starts_ranks(char *const *command);
+
+#endif

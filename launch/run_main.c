@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ranktrace-run - starts a training job with its sidecar: options, checks, then supervisor.h.
+ */
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/options.h"
+#include "launch/install.h"
+#include "launch/run_check.h"
+#include "launch/supervisor.h"
+
+#define EXIT_FAILED 1
+#define EXIT_WRONG_USE 2
+
+struct run_options {
+    const char *output;
+    const char *on_failure;
+    uint64_t hold_ns;
+    uint64_t drain_timeout_ns;
+    uint64_t report_timeout_ns;
+    uint64_t kill_after_ns;
+    bool is_per_node;
+    bool has_no_report;
+    bool is_verbose;
+};
+
+#define FIELD(name) offsetof(struct run_options, name)
+
+static const struct rkt_option OPTIONS[] = {
+    {"output", 'o', "RANKTRACE_OUTPUT", RKT_OPTION_STRING, FIELD(output), "DIR", "ranktrace-out",
+     "where timeline and report go"},
+    {"per-node", 0, "RANKTRACE_PER_NODE", RKT_OPTION_FLAG, FIELD(is_per_node), NULL, NULL,
+     "the command starts the ranks of a node itself (implied by torchrun)"},
+    {"on-failure", 0, "RANKTRACE_ON_FAILURE", RKT_OPTION_STRING, FIELD(on_failure), "WHAT", "abort",
+     "when one rank's job fails: abort ends the others', wait lets them run"},
+    {"no-report", 0, "RANKTRACE_NO_REPORT", RKT_OPTION_FLAG, FIELD(has_no_report), NULL, NULL,
+     "stop after the timeline"},
+    {"hold", 0, "RANKTRACE_HOLD", RKT_OPTION_DURATION, FIELD(hold_ns), "TIME", "30s",
+     "longest wait for the sidecar; then the job runs untraced"},
+    {"drain-timeout", 0, "RANKTRACE_DRAIN_TIMEOUT", RKT_OPTION_DURATION, FIELD(drain_timeout_ns),
+     "TIME", "60s", "longest time to collect what is left when the job has ended"},
+    {"report-timeout", 0, "RANKTRACE_REPORT_TIMEOUT", RKT_OPTION_DURATION, FIELD(report_timeout_ns),
+     "TIME", "10min", "longest time that making the report may take"},
+    {"kill-after", 0, "RANKTRACE_KILL_AFTER", RKT_OPTION_DURATION, FIELD(kill_after_ns), "TIME",
+     "10s", "from SIGTERM to SIGKILL for a job that is ended because another failed"},
+    {"verbose", 'v', NULL, RKT_OPTION_FLAG, FIELD(is_verbose), NULL, NULL,
+     "say what is going on (RANKTRACE_LOG=info)"},
+};
+
+static const struct rkt_command COMMAND = {
+    .name = "run",
+    .usage = "[mpirun ...] ranktrace run [options] [--] COMMAND [ARGS...]",
+    .summary = "Run a training job and trace all its ranks.",
+    .details =
+        "One job per rank:   mpirun -np 8 ranktrace run -- python train.py\n"
+        "One job per node:   mpirun -np 2 --map-by ppr:1:node ranktrace run -- torchrun ...\n"
+        "One node, no MPI:   ranktrace run -- torchrun --nproc-per-node=8 train.py\n"
+        "\n"
+        "The exit code is the job's own when it failed (128 + N when signal N ended it),\n"
+        "1 when it could not be started, 2 for wrong use.",
+    .options = OPTIONS,
+    .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+};
+
+/* Paths of what is beside us; the configuration points into this. */
+struct parts {
+    struct rkt_install install;
+    char sidecar[PATH_MAX];
+    char report[PATH_MAX];
+    char leave[PATH_MAX];
+    char capture[PATH_MAX];
+    char torch_hook[PATH_MAX];
+};
+
+static bool has_terminal(void)
+{
+    int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+
+    if (fd >= 0)
+        (void)close(fd);
+    return fd >= 0;
+}
+
+static void warn_taken(char *const *env, const char *name)
+{
+    const char *value = rkt_env_get(env, name);
+
+    if (value)
+        rkt_log(RKT_LOG_WARN, "run", "set already, so that other tool captures, ranktrace does not",
+                "variable=%s value=\"%s\"", name, value);
+}
+
+static enum rkt_status find_parts(bool needs_mpi, struct parts *parts,
+                                  struct rkt_supervisor_config *config, struct rkt_error *err)
+{
+    const char *sidecar = needs_mpi ? "ranktrace-sidecar-mpi" : "ranktrace-sidecar";
+    const struct rkt_install *install = &parts->install;
+    struct rkt_job_env_plan *plan = &config->job.plan;
+    enum rkt_status status = rkt_install_locate(&parts->install, err);
+
+    if (status != RKT_OK)
+        return status;
+    if (!rkt_install_program(install, sidecar, parts->sidecar))
+        return rkt_fail(err, RKT_ERR_INVALID, "%s is not part of this build%s", sidecar,
+                        needs_mpi ? ": runs of several ranks need one with MPI" : "");
+    config->sidecar.program = parts->sidecar;
+    if (rkt_install_program(install, "ranktrace-report", parts->report))
+        config->report_program = parts->report;
+    if (rkt_install_program(install, "ranktrace-leave", parts->leave))
+        config->leave_program = parts->leave;
+    if (rkt_install_library(install, "libranktrace.so", parts->capture))
+        plan->capture_library = parts->capture;
+    else
+        rkt_log(RKT_LOG_WARN, "run", "libranktrace.so is missing: nothing of the GPU is captured",
+                "prefix=\"%s\"", install->prefix);
+    if (rkt_install_share(install, "torch_hook", parts->torch_hook))
+        plan->torch_hook_dir = parts->torch_hook;
+    return RKT_OK;
+}
+
+/* The rest is wrong use by the command line or by the way of starting. */
+static enum rkt_status check(const struct run_options *options, char *const *command,
+                             const struct rkt_rank_env *ranks, bool *needs_mpi_out,
+                             struct rkt_error *err)
+{
+    enum rkt_status status;
+
+    if (!command[0])
+        return rkt_fail(err, RKT_ERR_INVALID, "no command is given: see 'ranktrace run --help'");
+    if (strcmp(options->on_failure, "abort") != 0 && strcmp(options->on_failure, "wait") != 0)
+        return rkt_fail(err, RKT_ERR_INVALID, "option '--on-failure': '%s' is not abort or wait",
+                        options->on_failure);
+    status = rkt_check_command(command[0], rkt_env_get(environ, "PATH"), err);
+    if (status == RKT_OK)
+        status = rkt_check_launch(environ, ranks, needs_mpi_out, err);
+    if (status == RKT_OK && ranks->rank <= 0)
+        status = rkt_check_output(options->output, err);
+    return status;
+}
+
+/* What the job inherits, before we change anything for our own programs. NULL: no memory. */
+static char **copy_environment(void)
+{
+    size_t count = 0;
+    char **copy;
+
+    while (environ[count])
+        count++;
+    copy = calloc(count + 1, sizeof(*copy));
+    if (copy)
+        memcpy(copy, environ, count * sizeof(*copy));
+    return copy;
+}
+
+/* `env` is what the job inherits. */
+static enum rkt_status run(const struct run_options *options, char *const *command, char **env,
+                           const struct rkt_rank_env *ranks, int *exit_code_out,
+                           struct rkt_error *err)
+{
+    struct rkt_supervisor_config config = {
+        .job = {.command = command,
+                .env = env,
+                .hold_ns = options->hold_ns,
+                .has_own_group = ranks->launcher || !has_terminal(),
+                .plan = {.ranks = ranks}},
+        .sidecar = {.output = options->output,
+                    .on_failure = options->on_failure,
+                    .drain_timeout_ns = options->drain_timeout_ns},
+        .report_timeout_ns = options->report_timeout_ns,
+        .kill_after_ns = options->kill_after_ns,
+    };
+    struct parts parts;
+    bool needs_mpi = false;
+    enum rkt_status status;
+
+    status = check(options, command, ranks, &needs_mpi, err);
+    if (status == RKT_OK)
+        status = find_parts(needs_mpi, &parts, &config, err);
+    if (status != RKT_OK)
+        return status;
+    config.sidecar.is_per_node = options->is_per_node || rkt_command_starts_ranks(command);
+    config.job.plan.sets_ranks = !config.sidecar.is_per_node;
+    config.job.plan.has_mpi_sidecar = needs_mpi;
+    if (options->has_no_report)
+        config.report_program = NULL;
+    if (ranks->rank <= 0) {
+        warn_taken(env, "CUDA_INJECTION64_PATH");
+        warn_taken(env, "NCCL_PROFILER_PLUGIN");
+    }
+    return rkt_supervise(&config, rkt_env_get(env, "XDG_RUNTIME_DIR"), exit_code_out, err);
+}
+
+int main(int argc, char **argv)
+{
+    struct run_options options = {0};
+    struct rkt_rank_env ranks = {NULL, -1, -1, -1, -1, false, false};
+    struct rkt_error err;
+    int next = 0, exit_code = EXIT_FAILED;
+    enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
+
+    char **env;
+
+    if (status == RKT_END)
+        return 0;
+    env = copy_environment();
+    if (status == RKT_OK)
+        status = rkt_rank_env_read(environ, &ranks, &err);
+    if (status == RKT_OK && !env)
+        status = rkt_fail(&err, RKT_ERR_NOMEM, "no memory for the job's environment");
+    if (options.is_verbose)
+        (void)setenv("RANKTRACE_LOG", "info", 0); // NOLINT(concurrency-mt-unsafe): one thread
+    rkt_log_init(ranks.rank);
+    if (status == RKT_OK)
+        status = run(&options, argv + next, env, &ranks, &exit_code, &err);
+    free(env);
+    if (status == RKT_OK)
+        return exit_code;
+    /* All ranks of a node say the same; one is enough. */
+    if (ranks.local_rank <= 0)
+        (void)fprintf(stderr, "ranktrace run: %s\n", err.text);
+    return status == RKT_ERR_INVALID ? EXIT_WRONG_USE : EXIT_FAILED;
+}
