@@ -8,6 +8,7 @@ struct grouping {
     const struct rkt_store_file *file;
     struct rkt_store_entry *items; /* the new order */
     size_t *starts;                /* by source: where its next entry goes */
+    uint32_t source_end;           /* of starts */
     struct rkt_store_groups groups;
 };
 
@@ -19,6 +20,17 @@ static bool is_of_source(const struct rkt_store_entry *entry)
 static bool is_known(const struct rkt_store_entry *entry)
 {
     return entry->kind >= RKT_FRAME_RUN && entry->kind <= RKT_FRAME_ALIGN;
+}
+
+static uint32_t find_source_end(const struct rkt_store_entries *entries)
+{
+    uint32_t end = 0;
+
+    for (size_t i = 0; i < entries->count; i++) {
+        if (is_of_source(&entries->items[i]) && entries->items[i].source >= end)
+            end = entries->items[i].source + 1;
+    }
+    return end;
 }
 
 /* Entries per source to starts[], and the other counts. */
@@ -42,7 +54,7 @@ static void make_ranges(struct grouping *g)
     struct rkt_store_range *range = g->groups.ranges;
     size_t first = 0;
 
-    for (uint32_t source = 0; source < RKT_STORE_SOURCE_COUNT_MAX; source++) {
+    for (uint32_t source = 0; source < g->source_end; source++) {
         size_t count = g->starts[source];
 
         if (count)
@@ -161,7 +173,8 @@ enum rkt_status rkt_store_group(const struct rkt_store_file *file,
     struct grouping g = {.file = file};
     enum rkt_status status;
 
-    g.starts = calloc(RKT_STORE_SOURCE_COUNT_MAX, sizeof(*g.starts));
+    g.source_end = find_source_end(entries);
+    g.starts = calloc((size_t)g.source_end + 1, sizeof(*g.starts));
     if (!g.starts)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a list of sources");
     status = group(&g, entries, err);

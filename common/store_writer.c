@@ -121,6 +121,19 @@ static enum rkt_status write_trailer(struct rkt_store_writer *writer, struct rkt
     return write_all(writer, bytes, sizeof(bytes), err);
 }
 
+/*
+ * Before each frame: room for what is remembered of it. Before it is packed, too: the packer's
+ * buffer holds one frame at a time.
+ */
+static enum rkt_status prepare(struct rkt_store_writer *writer, struct rkt_error *err)
+{
+    if (writer->has_failed)
+        return fail_again(writer, err);
+    if (writer->entry_count == RKT_STORE_INDEX_FRAMES_MAX)
+        return write_index(writer, err);
+    return RKT_OK;
+}
+
 /* The next seq of a source, 0 for a new one; NULL when memory is out. */
 static uint32_t *seq_of(struct rkt_store_writer *writer, uint32_t source)
 {
@@ -132,7 +145,7 @@ static uint32_t *seq_of(struct rkt_store_writer *writer, uint32_t source)
     return &writer->next_seqs[source];
 }
 
-/* A frame that was checked, and room for what is remembered of it. */
+/* A frame that was checked, after prepare. */
 static enum rkt_status write_frame(struct rkt_store_writer *writer,
                                    const struct rkt_frame_head *head, struct rkt_bytes frame,
                                    struct rkt_error *err)
@@ -141,19 +154,12 @@ static enum rkt_status write_frame(struct rkt_store_writer *writer,
     uint64_t offset = writer->file_bytes;
     enum rkt_status status;
 
-    if (writer->has_failed)
-        return fail_again(writer, err);
     if (head->source != RKT_FRAME_SOURCE_NONE) {
         next_seq = seq_of(writer, head->source);
         if (!next_seq)
             return rkt_fail(err, RKT_ERR_NOMEM, "no memory for source %u", head->source);
     }
-    /* before the frame: a full list that could not be written would lose the frame from it */
-    status = writer->entry_count == RKT_STORE_INDEX_FRAMES_MAX ? write_index(writer, err) : RKT_OK;
-    if (status == RKT_OK) {
-        offset = writer->file_bytes;
-        status = write_all(writer, frame.at, frame.len_bytes, err);
-    }
+    status = write_all(writer, frame.at, frame.len_bytes, err);
     if (status != RKT_OK)
         return status;
     writer->entries[writer->entry_count++] = (struct rkt_store_entry){
@@ -173,8 +179,10 @@ static enum rkt_status write_payload(struct rkt_store_writer *writer, struct rkt
                                      struct rkt_bytes raw, struct rkt_error *err)
 {
     struct rkt_bytes frame;
-    enum rkt_status status = rkt_pack_frame(writer->packer, head, raw, &frame, err);
+    enum rkt_status status = prepare(writer, err);
 
+    if (status == RKT_OK)
+        status = rkt_pack_frame(writer->packer, head, raw, &frame, err);
     return status == RKT_OK ? write_frame(writer, head, frame, err) : status;
 }
 
@@ -297,6 +305,8 @@ enum rkt_status rkt_store_writer_append(struct rkt_store_writer *writer, const u
     status = check_kind_and_source(head.kind, head.source, err);
     if (status == RKT_OK)
         status = rkt_frame_payload_check(&head, frame + RKT_FRAME_HEAD_BYTES, err);
+    if (status == RKT_OK)
+        status = prepare(writer, err);
     if (status != RKT_OK)
         return status;
     return write_frame(writer, &head, (struct rkt_bytes){frame, frame_bytes}, err);
