@@ -43,6 +43,7 @@ struct rkt_cupti_source {
     _Atomic bool was_started;
     _Atomic bool is_on;
     _Atomic uint64_t stop_deadline_ns; /* 0: not stopping */
+    _Atomic bool thread_has_fate;      /* the flush thread leaves by itself, or is being joined */
     int wake_fd;                       /* an eventfd: the flush thread should end */
     pthread_t flush_thread;
 };
@@ -199,6 +200,14 @@ static void flush(struct rkt_cupti_source *source)
     count_dropped(source);
 }
 
+/* The sidecar is gone: the thread ends before the process does, and nobody will join it. */
+static void leave(struct rkt_cupti_source *source)
+{
+    disable_kinds(source);
+    if (!atomic_exchange_explicit(&source->thread_has_fate, true, memory_order_relaxed))
+        (void)pthread_detach(pthread_self());
+}
+
 static void *flush_until_woken(void *arg)
 {
     struct rkt_cupti_source *source = arg;
@@ -216,7 +225,7 @@ static void *flush_until_woken(void *arg)
             return NULL;
         if (ready > 0 && waiters[1].revents) {
             rkt_capture_turn_off("the sidecar is gone: this process is no longer traced");
-            disable_kinds(source);
+            leave(source);
             return NULL;
         }
         if (ready == 0)
@@ -331,6 +340,8 @@ static bool join_flush_thread(struct rkt_cupti_source *source)
     struct timespec deadline;
     uint64_t one = 1;
 
+    if (atomic_exchange_explicit(&source->thread_has_fate, true, memory_order_relaxed))
+        return false;
     clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += (time_t)(STOP_WAIT_NS / 1000000000u);
     if (write(source->wake_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))

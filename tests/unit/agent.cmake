@@ -20,8 +20,15 @@ rkt_test(unit_cupti_parts SOURCES test_cupti_parts.c ${capture}/cupti_api_names.
 rkt_test(unit_real_cupti SOURCES test_real_cupti.c capture_job.c
          LINK rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
 
+# A process with the stand-ins for CUDA and CUPTI; the library finds the latter by the loader's path.
+rkt_test(unit_capture_gpu SOURCES test_capture_gpu.c capture_job.c ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
+         LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda Threads::Threads LABELS unit)
+
 if(CMOCKA_FOUND)
-  foreach(test unit_nccl_plugin unit_real_cupti)
+  add_dependencies(unit_capture_gpu simgpu_cupti)
+  set_tests_properties(unit_capture_gpu PROPERTIES ENVIRONMENT
+    LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/simgpu)
+  foreach(test unit_nccl_plugin unit_real_cupti unit_capture_gpu)
     add_dependencies(${test} ranktrace_capture)
     target_compile_definitions(${test} PRIVATE
       RKT_TEST_LIBRARY="$<TARGET_FILE:ranktrace_capture>")

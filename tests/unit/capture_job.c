@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -159,6 +160,8 @@ void job_run(struct job *job, void (*function)(void))
             meet(job, &meeting);
         meeting.has_ended = waitpid(meeting.pid, &job->wait_status, WNOHANG) == meeting.pid;
         drain(job, &meeting);
+        if (!meeting.has_ended && job->should_kill && job->should_kill(job))
+            kill(meeting.pid, SIGKILL);
     }
     finish(job, &meeting);
 }

@@ -27,6 +27,8 @@ struct job {
     bool has_no_variable; /* RANKTRACE_SOCKET is not set */
     bool does_hang_up;    /* the sidecar leaves at once after the welcome */
     bool does_not_drain;  /* until the process has ended */
+    /* kill the process as soon as this is true of what has come; NULL: let it end */
+    bool (*should_kill)(const struct job *job);
 
     /* what came of it */
     int wait_status;
