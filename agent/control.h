@@ -25,8 +25,8 @@
  * Either side's hang-up is a message too: the other one died.
  *
  * The supervisor starts ranktrace-sidecar, or ranktrace-sidecar-mpi, as
- *     PROGRAM --control-fd N --socket PATH --output DIR --on-failure abort|wait
- *             --drain-timeout TIME [--per-node]
+ *     PROGRAM --control-fd N --socket PATH --output DIR --command TEXT
+ *             --on-failure abort|wait --drain-timeout TIME [--per-node]
  * with the launcher's whole environment (other options by their variables), stdin from
  * /dev/null, stdout joined to stderr, nice 10, all cores that the cpuset allows, and HUP,
  * INT, QUIT, TERM, PIPE, USR1 and USR2 ignored: it ends by DONE, STOP or hang-up.

@@ -41,7 +41,6 @@ static void follow_order(struct rkt_job_env_plan *plan, char *const *env,
     if (!order->is_traced) {
         plan->socket_path = NULL;
         plan->capture_library = NULL;
-        plan->nvtx_library = NULL;
         plan->torch_hook_dir = NULL;
     }
     if (order->master_host[0]) {

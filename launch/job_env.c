@@ -67,6 +67,13 @@ static void add(struct builder *builder, const char *name, const char *value, co
     builder->texts[builder->count++] = text;
 }
 
+static void replace(struct builder *builder, const char *name, const char *value)
+{
+    remove_variable(builder, name);
+    if (value)
+        add(builder, name, value, NULL);
+}
+
 static void set_where_unset(struct builder *builder, const char *name, const char *value)
 {
     if (value && !rkt_env_get(builder->env, name))
@@ -101,11 +108,9 @@ static void add_tracing(struct builder *builder, const struct rkt_job_env_plan *
 
     set_where_unset(builder, "CUDA_INJECTION64_PATH", plan->capture_library);
     set_where_unset(builder, "NCCL_PROFILER_PLUGIN", plan->capture_library);
-    set_where_unset(builder, "NVTX_INJECTION64_PATH", plan->nvtx_library);
-    /* One from outside is another run's. */
-    remove_variable(builder, "RANKTRACE_SOCKET");
-    if (plan->socket_path)
-        add(builder, "RANKTRACE_SOCKET", plan->socket_path, NULL);
+    /* From outside they are another run's. */
+    replace(builder, "RANKTRACE_SOCKET", plan->socket_path);
+    replace(builder, "RANKTRACE_LIBRARY", plan->capture_library);
     if (plan->torch_hook_dir) {
         remove_variable(builder, "PYTHONPATH");
         add(builder, "PYTHONPATH", plan->torch_hook_dir,

@@ -17,6 +17,7 @@
 
 #define EXIT_FAILED 1
 #define EXIT_WRONG_USE 2
+#define COMMAND_BYTES 4096
 
 struct run_options {
     const char *output;
@@ -68,6 +69,20 @@ static const struct rkt_command COMMAND = {
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
 
+/* Variables that other parts read, besides those of OPTIONS. */
+static const char *const OTHER_VARIABLES[] = {
+    "RANKTRACE_LOG",           "RANKTRACE_SOCKET",
+    "RANKTRACE_LIBRARY",       "RANKTRACE_RANK",
+    "RANKTRACE_WORLD_SIZE",    "RANKTRACE_LOCAL_RANK",
+    "RANKTRACE_TORCH_HOOK",    "RANKTRACE_BUCKETS",
+    "RANKTRACE_COMMAND",       "RANKTRACE_FLUSH_INTERVAL",
+    "RANKTRACE_QUEUE_BYTES",   "RANKTRACE_RING_COUNT",
+    "RANKTRACE_RING_CAPACITY", "RANKTRACE_HEAP_BYTES",
+    "RANKTRACE_CAPTURE",
+};
+#define OPTION_COUNT (sizeof(OPTIONS) / sizeof(OPTIONS[0]))
+#define OTHER_COUNT (sizeof(OTHER_VARIABLES) / sizeof(OTHER_VARIABLES[0]))
+
 /* Paths of what is beside us; the configuration points into this. */
 struct parts {
     struct rkt_install install;
@@ -85,6 +100,33 @@ static bool has_terminal(void)
     if (fd >= 0)
         (void)close(fd);
     return fd >= 0;
+}
+
+static void warn_unknown(void)
+{
+    const char *known[OPTION_COUNT + OTHER_COUNT];
+    size_t count = 0;
+
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        if (OPTIONS[i].env)
+            known[count++] = OPTIONS[i].env;
+    }
+    for (size_t i = 0; i < OTHER_COUNT; i++)
+        known[count++] = OTHER_VARIABLES[i];
+    rkt_options_check_environment(known, count);
+}
+
+/* "python train.py", for the report; cut where it is too long. */
+static void join_command(char *const *command, char *text, size_t text_bytes)
+{
+    size_t used = 0;
+
+    *text = '\0';
+    for (; *command && used < text_bytes; command++) {
+        int len = snprintf(text + used, text_bytes - used, "%s%s", used > 0 ? " " : "", *command);
+
+        used += len > 0 ? (size_t)len : 0;
+    }
 }
 
 static void warn_taken(char *const *env, const char *name)
@@ -163,6 +205,7 @@ static enum rkt_status run(const struct run_options *options, char *const *comma
                            const struct rkt_rank_env *ranks, int *exit_code_out,
                            struct rkt_error *err)
 {
+    char command_text[COMMAND_BYTES];
     struct rkt_supervisor_config config = {
         .job = {.command = command,
                 .env = env,
@@ -170,6 +213,7 @@ static enum rkt_status run(const struct run_options *options, char *const *comma
                 .has_own_group = ranks->launcher || !has_terminal(),
                 .plan = {.ranks = ranks}},
         .sidecar = {.output = options->output,
+                    .command = command_text,
                     .on_failure = options->on_failure,
                     .drain_timeout_ns = options->drain_timeout_ns},
         .report_timeout_ns = options->report_timeout_ns,
@@ -189,7 +233,9 @@ static enum rkt_status run(const struct run_options *options, char *const *comma
     config.job.plan.has_mpi_sidecar = needs_mpi;
     if (options->has_no_report)
         config.report_program = NULL;
+    join_command(command, command_text, sizeof(command_text));
     if (ranks->rank <= 0) {
+        warn_unknown();
         warn_taken(env, "CUDA_INJECTION64_PATH");
         warn_taken(env, "NCCL_PROFILER_PLUGIN");
     }

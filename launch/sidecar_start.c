@@ -50,6 +50,8 @@ static _Noreturn void become_sidecar(const struct rkt_sidecar_config *config, in
         config->socket_path,
         "--output",
         config->output,
+        "--command",
+        config->command,
         "--on-failure",
         config->on_failure,
         "--drain-timeout",

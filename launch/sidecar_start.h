@@ -20,6 +20,7 @@ struct rkt_sidecar_config {
     const char *program;
     const char *socket_path;
     const char *output;
+    const char *command; /* the job's, for the report */
     const char *on_failure;
     uint64_t drain_timeout_ns;
     bool is_per_node;

@@ -217,6 +217,16 @@ for job in $(sed -n 's/^job //p' out); do
 done
 until_true dir_is_empty
 
+begin "a misspelt variable is said, with the one that was meant" good
+RANKTRACE_OUTPTU=x try true
+code_is 0
+says "name=RANKTRACE_OUTPTU near=RANKTRACE_OUTPUT"
+
+begin "another tool in the place of ours is left there, and said" good
+NCCL_PROFILER_PLUGIN=other try sh -c 'echo "plugin $NCCL_PROFILER_PLUGIN"'
+prints "plugin other"
+says "variable=NCCL_PROFILER_PLUGIN value=\"other\""
+
 begin "wrong use is refused before anything starts" good
 check_refused() {
     local want=$1 text=$2
