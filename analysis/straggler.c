@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdlib.h>
 
 #include "analysis/cause.h"
@@ -11,8 +10,6 @@
 #define SHARE_OF_STEP 0.01
 #define NOISE_SIGMAS (3 * 1.4826)
 #define NOISE_STEPS_MIN 5u
-/* From so many steps on chance must be an unlikely explanation, too. */
-#define CHANCE_MAX 0.01
 
 #define CAUSE_COUNT (RKT_CAUSE_OTHER + 1)
 
@@ -124,27 +121,6 @@ static uint32_t count_named(const struct excess_table *table, size_t rank, int64
     return named;
 }
 
-/* Chance that some rank of `ranks` is named in `named` of `steps` steps, were it drawn by lot. */
-static double chance_of(uint32_t named, size_t steps, size_t ranks)
-{
-    double each = 1.0 / (double)ranks;
-    double term = pow(1 - each, (double)steps); /* the chance of exactly k, from k = 0 on */
-    double below = 0;
-
-    for (size_t k = 0; k < named; k++) {
-        below += term;
-        term *= (double)(steps - k) / (double)(k + 1) * each / (1 - each);
-    }
-    return below < 1 ? (1 - below) * (double)ranks : 0;
-}
-
-static bool is_persistent(uint32_t named, size_t steps, size_t ranks)
-{
-    if ((size_t)named * 2 <= steps)
-        return false;
-    return steps < NOISE_STEPS_MIN || chance_of(named, steps, ranks) < CHANCE_MAX;
-}
-
 static void name_straggler(const struct excess_table *table, struct rkt_straggler *straggler)
 {
     straggler->steps_in_all = (uint32_t)table->row_count;
@@ -156,7 +132,7 @@ static void name_straggler(const struct excess_table *table, struct rkt_straggle
         straggler->rank = (uint32_t)r;
         straggler->step_count = named;
     }
-    straggler->is_found = is_persistent(straggler->step_count, table->row_count, table->rank_count);
+    straggler->is_found = (size_t)straggler->step_count * 2 > table->row_count;
     straggler->excess_ns = median_excess(table, straggler->rank);
 }
 

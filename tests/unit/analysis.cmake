@@ -7,3 +7,6 @@ rkt_test(unit_chrome SOURCES test_chrome.c fake_run.c LINK rkt_analysis LABELS u
 if(RKT_HAVE_SIMDJSON)
   rkt_test(unit_json_reader SOURCES test_json_reader.c LINK rkt_analysis LABELS unit)
 endif()
+rkt_test(unit_straggler SOURCES test_straggler.c fake_run.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_host_view SOURCES test_host_view.c fake_run.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_overlap SOURCES test_overlap.c fake_run.c LINK rkt_analysis LABELS unit)

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/host_view.h"
+
+#include <math.h>
+
+#include "analysis/stages.h"
+#include "fake_run.h"
+#include "rkt_test.h"
+
+/*
+ * The worked example of analysis/doc/metrics.md, one step of 1000:
+ *
+ *   0    100      400               800       900   1000
+ *   input forward  backward (waits   optimizer  host
+ *                  from 700)
+ *          bucket 0: 500 to 650     bucket 1: 690 to 780
+ */
+static void add_step_of_the_example(struct fake_run *run, size_t rank, int64_t at)
+{
+    fake_add_step(run, rank, at, at + 1000);
+    fake_add_range(run, rank, RKT_RANGE_INPUT, "next", at, at + 100);
+    fake_add_range(run, rank, RKT_RANGE_FORWARD, "forward", at + 100, at + 400);
+    fake_add_range(run, rank, RKT_RANGE_BACKWARD, "backward", at + 400, at + 800);
+    fake_add_range(run, rank, RKT_RANGE_COMM_WAIT, "wait", at + 700, at + 800);
+    fake_add_range(run, rank, RKT_RANGE_OPTIMIZER, "step", at + 800, at + 900);
+    fake_add_bucket(run, rank, run->result.ranks[rank].step_count - 1, 0, at + 500, at + 650);
+    fake_add_bucket(run, rank, run->result.ranks[rank].step_count - 1, 1, at + 690, at + 780);
+}
+
+static void a_step_is_split_as_the_documentation_says(void **state)
+{
+    struct fake_run run;
+    struct rkt_error err;
+    struct rkt_window *window;
+
+    (void)state;
+    fake_run_init(&run, 1);
+    add_step_of_the_example(&run, 0, 5000);
+    window = &run.result.ranks[0].steps[0].window;
+    assert_rkt_ok(rkt_host_view_window(&run.result, 0, window, &err), err);
+    assert_true(window->is_host_view);
+    assert_int_equal(window->host.window_ns, 1000);
+    assert_int_equal(window->host.overlapped_ns, 160); /* 500..650, 690..700 */
+    assert_int_equal(window->host.compute_ns, 700 - 160);
+    assert_int_equal(window->host.comm_ns, 80);
+    assert_int_equal(window->host.input_ns, 100);
+    assert_int_equal(window->host.host_ns, 20 + 100); /* 780..800 and after the optimizer */
+    assert_int_equal(window->compute_ns, 700);
+    assert_int_equal(window->comm_ns, 240);
+    assert_true(fabs(window->comm_share - 0.24) < 1e-9);
+    assert_true(fabs(window->exposed_share - 0.08) < 1e-9);
+    assert_true(fabs(window->overlap - 160.0 / 240) < 1e-9);
+    assert_true(isnan(window->gpu_util));
+    assert_true(window->copy_ns == RKT_NA);
+    fake_run_release(&run);
+}
+
+static void buckets_overlap_the_backward_of_their_step(void **state)
+{
+    struct fake_run run;
+    struct rkt_error err;
+
+    (void)state;
+    fake_run_init(&run, 1);
+    add_step_of_the_example(&run, 0, 0);
+    add_step_of_the_example(&run, 0, 1000);
+    for (size_t i = 0; i < 2; i++) {
+        struct rkt_step_result *step = &run.result.ranks[0].steps[i];
+
+        assert_rkt_ok(rkt_backward_overlap_of(&run.result, 0, step, &err), err);
+        assert_int_equal(step->backward.bucket_count, 2);
+        assert_int_equal(step->backward.buckets_ns, 240);
+        assert_int_equal(step->backward.overlapped_ns, 160);
+        assert_int_equal(step->backward.tail_ns, 80);
+        assert_true(fabs(step->backward.ratio - 160.0 / 240) < 1e-9);
+    }
+    fake_run_release(&run);
+}
+
+static void parts_add_up_to_any_window_of_any_marks(void **state)
+{
+    static const enum rkt_range_type TYPES[] = {RKT_RANGE_INPUT,     RKT_RANGE_FORWARD,
+                                                RKT_RANGE_BACKWARD,  RKT_RANGE_OPTIMIZER,
+                                                RKT_RANGE_COMM_WAIT, RKT_RANGE_USER};
+    struct fake_run run;
+    uint32_t seed = 7;
+
+    (void)state;
+    fake_run_init(&run, 1);
+    for (int64_t at = 0; at < 100000; at += 100) {
+        seed = seed * 1664525u + 1013904223u;
+        fake_add_range(&run, 0, TYPES[seed % 6], "r", at, at + seed / 65536 % 700);
+        if (seed % 5 == 0)
+            fake_add_bucket(&run, 0, 0, 0, at + 10, at + seed / 1024 % 900);
+    }
+    for (int64_t start_ns = -500; start_ns < 101000; start_ns += 777) {
+        struct rkt_window window = {.start_ns = start_ns, .end_ns = start_ns + seed % 1500};
+        const struct rkt_host_partition *parts = &window.host;
+        struct rkt_error err;
+
+        seed = seed * 1664525u + 1013904223u;
+        assert_rkt_ok(rkt_host_view_window(&run.result, 0, &window, &err), err);
+        assert_int_equal(rkt_host_partition_sum(parts), window.end_ns - window.start_ns);
+        assert_int_equal(parts->window_ns, window.end_ns - window.start_ns);
+        assert_true(parts->overlapped_ns >= 0 && parts->compute_ns >= 0 && parts->comm_ns >= 0 &&
+                    parts->input_ns >= 0 && parts->host_ns >= 0);
+    }
+    fake_run_release(&run);
+}
+
+static void a_rank_that_sleeps_in_its_input_is_named(void **state)
+{
+    const int64_t ms = 1000000;
+    struct fake_run run;
+    struct rkt_error err;
+
+    (void)state;
+    fake_run_init(&run, 2);
+    for (size_t r = 0; r < 2; r++) {
+        run.result.ranks[r].step_source = RKT_STEPS_MARKS;
+        for (int64_t i = 0; i < 10; i++) {
+            int64_t slept = r == 1 ? 20 * ms : 0;
+            int64_t at = i * 100 * ms;
+
+            fake_add_step(&run, r, at, at + 100 * ms);
+            fake_add_range(&run, r, RKT_RANGE_INPUT, "next(loader)", at, at + ms + slept);
+            fake_add_range(&run, r, RKT_RANGE_FORWARD, "", at + ms + slept, at + 20 * ms + slept);
+            fake_add_range(&run, r, RKT_RANGE_BACKWARD, "", at + 20 * ms + slept, at + 90 * ms);
+            fake_add_range(&run, r, RKT_RANGE_COMM_WAIT, "", at + 60 * ms + slept, at + 90 * ms);
+            fake_add_bucket(&run, r, (uint64_t)i, 0, at + 40 * ms + slept, at + 65 * ms);
+            fake_add_bucket(&run, r, (uint64_t)i, 1, at + 60 * ms + slept, at + 90 * ms);
+        }
+    }
+    assert_rkt_ok(rkt_match_collectives(&run.result, &run.arena, &err), err);
+    rkt_measure_collectives(&run.result);
+    for (size_t r = 0; r < 2; r++) {
+        for (size_t i = 0; i < 10; i++)
+            assert_rkt_ok(
+                rkt_host_view_window(&run.result, r, &run.result.ranks[r].steps[i].window, &err),
+                err);
+    }
+    assert_rkt_ok(rkt_find_straggler(&run.result, &run.arena, &err), err);
+    assert_true(run.result.straggler.is_found);
+    assert_int_equal(run.result.straggler.rank, 1);
+    assert_int_equal(run.result.straggler.cause, RKT_CAUSE_INPUT);
+    assert_string_equal(run.result.straggler.cause_detail, "next(loader)");
+    assert_int_equal(run.result.straggler.cause_ns, 20 * ms);
+    assert_int_equal(run.result.straggler.last_count, 10);
+    assert_int_equal(run.result.straggler.collective_count, 10);
+    assert_int_equal(run.result.straggler.last_by_ns, 20 * ms);
+    fake_run_release(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_is_split_as_the_documentation_says),
+        cmocka_unit_test(buckets_overlap_the_backward_of_their_step),
+        cmocka_unit_test(parts_add_up_to_any_window_of_any_marks),
+        cmocka_unit_test(a_rank_that_sleeps_in_its_input_is_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

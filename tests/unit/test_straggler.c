@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "analysis/stages.h"
+#include "fake_run.h"
+#include "rkt_test.h"
+
+#define MS 1000000
+#define STEP_NS (100 * (int64_t)MS)
+
+/*
+ * Steps of 100 ms of which a rank computes 60 ms, transfers 5 ms and loses `extra_ns` more to
+ * one part; the rest it waits for the others.
+ */
+static void add_steps(struct fake_run *run, size_t rank, size_t step_count, int64_t extra_ns,
+                      int64_t *(*part_of)(struct rkt_partition *parts))
+{
+    for (size_t i = 0; i < step_count; i++) {
+        struct rkt_step_result *step =
+            fake_add_step(run, rank, (int64_t)i * STEP_NS, (int64_t)(i + 1) * STEP_NS);
+        struct rkt_partition *parts = &step->window.parts;
+        /* a little noise that differs between ranks and steps */
+        int64_t noise_ns = (int64_t)((i * 7 + rank * 13) % 5) * 20000;
+
+        parts->window_ns = STEP_NS;
+        parts->compute_ns = 60 * MS + noise_ns;
+        parts->comm_transfer_ns = 5 * MS;
+        parts->idle_ns[RKT_IDLE_HOST] = 2 * MS;
+        if (part_of != NULL)
+            *part_of(parts) += extra_ns;
+        parts->comm_wait_ns = STEP_NS - rkt_partition_sum(parts);
+        run->result.ranks[rank].step_source = RKT_STEPS_MARKS;
+    }
+}
+
+static int64_t *compute_part(struct rkt_partition *parts)
+{
+    return &parts->compute_ns;
+}
+
+static int64_t *input_part(struct rkt_partition *parts)
+{
+    return &parts->idle_ns[RKT_IDLE_INPUT];
+}
+
+static int64_t *sync_part(struct rkt_partition *parts)
+{
+    return &parts->idle_ns[RKT_IDLE_SYNC];
+}
+
+static int64_t *copy_part(struct rkt_partition *parts)
+{
+    return &parts->copy_ns[RKT_COPY_PART_HTOD];
+}
+
+static void find(struct fake_run *run)
+{
+    struct rkt_error err;
+
+    assert_rkt_ok(rkt_match_collectives(&run->result, &run->arena, &err), err);
+    rkt_measure_collectives(&run->result);
+    assert_rkt_ok(rkt_find_straggler(&run->result, &run->arena, &err), err);
+}
+
+static void a_run_of_equal_ranks_names_nobody(void **state)
+{
+    static const size_t STEPS[] = {1, 3, 12, 40};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(STEPS) / sizeof(STEPS[0]); i++) {
+        struct fake_run run;
+
+        fake_run_init(&run, 4);
+        for (size_t r = 0; r < 4; r++)
+            add_steps(&run, r, STEPS[i], 0, NULL);
+        find(&run);
+        if (run.result.straggler.is_found)
+            fail_msg("%zu steps", STEPS[i]);
+        assert_int_equal(run.result.straggler.steps_in_all, STEPS[i]);
+        fake_run_release(&run);
+    }
+}
+
+static void a_slow_rank_is_named_with_the_part_that_is_larger(void **state)
+{
+    static const struct {
+        const char *what;
+        int64_t *(*part_of)(struct rkt_partition *parts);
+        enum rkt_cause cause;
+        size_t ranks, steps;
+    } CASES[] = {
+        {"compute", compute_part, RKT_CAUSE_COMPUTE, 4, 10},
+        {"input", input_part, RKT_CAUSE_INPUT, 4, 10},
+        {"sync", sync_part, RKT_CAUSE_SYNC, 8, 10},
+        {"copies", copy_part, RKT_CAUSE_COPY, 4, 10},
+        {"two ranks", input_part, RKT_CAUSE_INPUT, 2, 10},
+        {"few steps", input_part, RKT_CAUSE_INPUT, 4, 2},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        const struct rkt_straggler *straggler;
+        struct fake_run run;
+
+        fake_run_init(&run, CASES[i].ranks);
+        for (size_t r = 0; r < CASES[i].ranks; r++)
+            add_steps(&run, r, CASES[i].steps, r == 1 ? 20 * MS : 0, CASES[i].part_of);
+        find(&run);
+        straggler = &run.result.straggler;
+        if (!straggler->is_found || straggler->rank != 1 || straggler->cause != CASES[i].cause)
+            fail_msg("%s: %d rank %u cause %s", CASES[i].what, straggler->is_found, straggler->rank,
+                     rkt_cause_name(straggler->cause));
+        assert_int_equal(straggler->step_count, CASES[i].steps);
+        assert_true(llabs(straggler->excess_ns - 20 * MS) < MS / 10);
+        assert_true(llabs(straggler->cause_ns - 20 * MS) < MS / 10);
+        fake_run_release(&run);
+    }
+}
+
+static void a_delay_in_few_steps_or_below_one_percent_names_nobody(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 4);
+    for (size_t r = 0; r < 4; r++) {
+        add_steps(&run, r, 20, r == 1 ? MS * 9 / 10 : 0, input_part);
+        for (size_t i = 0; r == 2 && i < 9; i++) { /* a checkpoint now and then */
+            struct rkt_partition *parts = &run.result.ranks[r].steps[i * 2].window.parts;
+
+            parts->idle_ns[RKT_IDLE_HOST] += 20 * MS;
+            parts->comm_wait_ns -= 20 * MS;
+        }
+    }
+    find(&run);
+    assert_false(run.result.straggler.is_found);
+    fake_run_release(&run);
+}
+
+static void warmup_is_left_out(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 2);
+    for (size_t r = 0; r < 2; r++) {
+        add_steps(&run, r, 8, r == 1 ? 20 * MS : 0, compute_part);
+        for (size_t i = 0; i < 2; i++) { /* the first two take seconds, and more on rank 0 */
+            struct rkt_window *window = &run.result.ranks[r].steps[i].window;
+
+            window->end_ns = window->start_ns + 4000 * (int64_t)MS;
+            window->parts.compute_ns = r == 0 ? 3900 * (int64_t)MS : 100 * (int64_t)MS;
+        }
+    }
+    find(&run);
+    assert_true(run.result.straggler.is_found);
+    assert_int_equal(run.result.straggler.rank, 1);
+    assert_int_equal(run.result.straggler.steps_in_all, 6);
+    assert_true(run.result.ranks[0].steps[1].is_warmup);
+    assert_true(run.result.ranks[1].steps[1].is_warmup);
+    assert_false(run.result.ranks[1].steps[2].is_warmup);
+    fake_run_release(&run);
+}
+
+static void only_steps_that_all_ranks_have_are_compared(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 2);
+    add_steps(&run, 0, 6, 0, NULL);
+    add_steps(&run, 1, 4, 20 * MS, compute_part);
+    for (size_t i = 0; i < 4; i++)
+        run.result.ranks[1].steps[i].number += 3; /* began later: steps 3 to 6 */
+    find(&run);
+    assert_int_equal(run.result.straggler.steps_in_all, 3);
+    fake_run_release(&run);
+}
+
+static void without_steps_nobody_is_looked_for(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 2);
+    for (size_t r = 0; r < 2; r++) {
+        add_steps(&run, r, 1, r == 1 ? 20 * MS : 0, compute_part);
+        run.result.ranks[r].step_source = RKT_STEPS_WINDOW;
+    }
+    find(&run);
+    assert_false(run.result.straggler.is_found);
+    assert_int_equal(run.result.straggler.steps_in_all, 0);
+    fake_run_release(&run);
+}
+
+static void the_kernel_that_is_slower_is_named(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 3);
+    for (size_t r = 0; r < 3; r++) {
+        add_steps(&run, r, 6, r == 2 ? 20 * MS : 0, compute_part);
+        for (size_t i = 0; i < 6; i++) {
+            int64_t at = (int64_t)i * STEP_NS + MS;
+            uint32_t work;
+
+            work = fake_add_work(&run, r,
+                                 (struct fake_work){.name = "long_but_equal",
+                                                    .start_ns = at,
+                                                    .end_ns = at + 50 * MS});
+            run.traces[r].works[work].step = (uint32_t)i;
+            work = fake_add_work(&run, r,
+                                 (struct fake_work){.name = "slow_gemm",
+                                                    .start_ns = at + 60 * MS,
+                                                    .end_ns = at + (r == 2 ? 90 : 70) * MS});
+            run.traces[r].works[work].step = (uint32_t)i;
+        }
+    }
+    find(&run);
+    assert_int_equal(run.result.straggler.rank, 2);
+    assert_string_equal(run.result.straggler.cause_detail, "slow_gemm");
+    fake_run_release(&run);
+}
+
+static void the_innermost_range_that_holds_the_excess_is_named(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 3);
+    for (size_t r = 0; r < 3; r++) {
+        add_steps(&run, r, 6, r == 1 ? 20 * MS : 0, input_part);
+        for (size_t i = 0; i < 6; i++) {
+            int64_t at = (int64_t)i * STEP_NS + MS;
+
+            fake_add_range(&run, r, RKT_RANGE_ANNOTATION, "train_batch", at, at + 60 * MS);
+            fake_add_range(&run, r, RKT_RANGE_INPUT, "next(loader)", at,
+                           at + (r == 1 ? 30 : 10) * MS);
+        }
+    }
+    find(&run);
+    assert_int_equal(run.result.straggler.rank, 1);
+    assert_string_equal(run.result.straggler.cause_detail, "next(loader)");
+    fake_run_release(&run);
+}
+
+static void the_last_arriver_is_counted_over_collectives_that_were_not_queued(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 2);
+    for (size_t r = 0; r < 2; r++) {
+        add_steps(&run, r, 6, r == 1 ? 20 * MS : 0, input_part);
+        fake_add_comm(&run, r, 5, (int32_t)r, 2);
+        for (uint64_t i = 0; i < 6; i++) {
+            struct fake_op op = {5, 2 * i, 8, -1, RKT_NCCL_FUNC_ALLREDUCE};
+            int64_t at = (int64_t)i * STEP_NS;
+
+            fake_add_collective(&run, r, op, at + (r == 1 ? 70 : 50) * MS, at + 75 * MS);
+            op.seq++; /* starts when the one before has ended */
+            fake_add_collective(&run, r, op, at + 75 * MS + 1000 * (int64_t)r, at + 80 * MS);
+        }
+    }
+    find(&run);
+    assert_int_equal(run.result.straggler.last_count, 6);
+    assert_int_equal(run.result.straggler.collective_count, 6);
+    assert_int_equal(run.result.straggler.last_by_ns, 20 * MS);
+    fake_run_release(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_of_equal_ranks_names_nobody),
+        cmocka_unit_test(a_slow_rank_is_named_with_the_part_that_is_larger),
+        cmocka_unit_test(a_delay_in_few_steps_or_below_one_percent_names_nobody),
+        cmocka_unit_test(warmup_is_left_out),
+        cmocka_unit_test(only_steps_that_all_ranks_have_are_compared),
+        cmocka_unit_test(without_steps_nobody_is_looked_for),
+        cmocka_unit_test(the_kernel_that_is_slower_is_named),
+        cmocka_unit_test(the_innermost_range_that_holds_the_excess_is_named),
+        cmocka_unit_test(the_last_arriver_is_counted_over_collectives_that_were_not_queued),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
