@@ -132,15 +132,32 @@ static uint32_t range_types_of(enum rkt_cause cause)
     return 0;
 }
 
-static void tally_ranges(struct tally *tally, const struct rkt_rank_trace *trace, size_t rank,
+/* A range around a whole step, such as its own mark, explains nothing of the step. */
+static bool is_around_a_step(const struct rkt_rank_result *rank, const struct span *span,
+                             const struct rkt_range *range)
+{
+    for (uint32_t i = span->first_step; i <= span->last_step; i++) {
+        const struct rkt_step_result *step = &rank->steps[i];
+
+        if (step->host_start_ns >= range->end_ns)
+            return false;
+        if (step->host_start_ns >= range->start_ns && step->host_end_ns <= range->end_ns)
+            return true;
+    }
+    return false;
+}
+
+static void tally_ranges(struct tally *tally, const struct rkt_rank_result *result, size_t rank,
                          uint32_t type_bits, const struct span *span)
 {
+    const struct rkt_rank_trace *trace = result->trace;
+
     for (size_t i = 0; i < trace->range_count; i++) {
         const struct rkt_range *range = &trace->ranges[i];
 
         if (range->type < 32 && (type_bits >> range->type & 1) != 0 &&
             range->start_ns >= span->start_ns && range->end_ns <= span->end_ns &&
-            range->name_id != 0)
+            range->name_id != 0 && !is_around_a_step(result, span, range))
             add_to_tally(tally, trace, range->name_id, rank, range->end_ns - range->start_ns);
     }
 }
@@ -171,7 +188,7 @@ static void tally_rank(struct tally *tally, const struct rkt_result *result,
         return;
     case RKT_CAUSE_INPUT:
     case RKT_CAUSE_HOST:
-        tally_ranges(tally, trace, rank, range_types_of(cause), &span);
+        tally_ranges(tally, &result->ranks[rank], rank, range_types_of(cause), &span);
         return;
     case RKT_CAUSE_NONE:
     case RKT_CAUSE_OTHER:

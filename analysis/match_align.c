@@ -2,9 +2,13 @@
 #include "analysis/match_align.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A shift is as good as the best when its spread is not above twice the best's and this. */
 #define SPREAD_SLACK_NS 2000
+
+/* So many pairs say what the offset of the clocks is at a point of the run. */
+#define FOLLOWED 7
 
 #define SHIFT_COUNT (2 * RKT_SHIFT_MAX + 1)
 
@@ -183,28 +187,57 @@ static bool best_shift(struct search *search, struct fit *best_out, size_t *riva
     return is_found;
 }
 
-/* On one clock the kernels of one collective are all active at some instant. */
-static bool do_meet(const struct rkt_match_unit *ref, const struct rkt_match_unit *unit,
-                    int64_t offset_ns)
+/* The offset of the clocks along the run: they drift where they are not aligned, and single
+ * ends differ by more than short kernels last. */
+struct follower {
+    int64_t last_ns[FOLLOWED];
+    size_t next;
+    int64_t offset_ns; /* median of the last differences of ends */
+    int64_t slack_ns;
+};
+
+static void follower_init(struct follower *follower, const struct fit *fit)
 {
-    return ref->start_ns <= unit->end_ns + offset_ns && unit->start_ns + offset_ns <= ref->end_ns;
+    for (size_t i = 0; i < FOLLOWED; i++)
+        follower->last_ns[i] = fit->offset_ns;
+    follower->next = 0;
+    follower->offset_ns = fit->offset_ns;
+    follower->slack_ns = fit->spread_ns + SPREAD_SLACK_NS;
 }
 
-/* True when every pair of the shift fits and meets: no record was lost in between. The offset
- * follows from pair to pair, since clocks that are not aligned drift. */
+static void follow(struct follower *follower, int64_t diff_ns)
+{
+    int64_t sorted_ns[FOLLOWED];
+
+    follower->last_ns[follower->next++ % FOLLOWED] = diff_ns;
+    memcpy(sorted_ns, follower->last_ns, sizeof(sorted_ns));
+    qsort(sorted_ns, FOLLOWED, sizeof(*sorted_ns), compare_i64);
+    follower->offset_ns = sorted_ns[FOLLOWED / 2];
+}
+
+/* On one clock the kernels of one collective are all active at some instant. */
+static bool do_meet(const struct rkt_match_unit *ref, const struct rkt_match_unit *unit,
+                    const struct follower *follower)
+{
+    return ref->start_ns <= unit->end_ns + follower->offset_ns + follower->slack_ns &&
+           unit->start_ns + follower->offset_ns <= ref->end_ns + follower->slack_ns;
+}
+
+/* True when every pair of the shift fits and meets: no record was lost in between. */
 static bool number_by_shift(const struct search *search, const struct fit *fit)
 {
-    int64_t offset_ns = fit->offset_ns;
+    struct follower follower;
     int64_t first, last;
 
+    follower_init(&follower, fit);
     overlap_of(search, fit->shift, &first, &last);
     for (int64_t i = first; i < last; i++) {
         const struct rkt_match_unit *ref = &search->ref.items[i + fit->shift];
         const struct rkt_match_unit *unit = &search->list.items[i];
 
-        if (!rkt_match_units_fit(ref, unit) || !do_meet(ref, unit, offset_ns))
+        if (!rkt_match_units_fit(ref, unit) || !do_meet(ref, unit, &follower))
             return false;
-        offset_ns = ref->end_ns - unit->end_ns;
+        follow(&follower, ref->end_ns - unit->end_ns);
     }
     for (size_t i = 0; i < search->list.count; i++)
         search->list.items[i].number = (int64_t)i + fit->shift;
@@ -241,29 +274,30 @@ static void skip_ended(struct rkt_unit_list in, size_t *from, int64_t start_ns)
 /* Pairs units that are each other's nearest by end and that meet. */
 static void number_by_ends(const struct search *search, const struct fit *fit)
 {
-    int64_t offset_ns = fit->offset_ns;
+    struct follower follower;
     size_t from_ref = 0;
     size_t from_list = 0;
 
+    follower_init(&follower, fit);
     for (size_t i = 0; i < search->list.count; i++) {
         struct rkt_match_unit *unit = &search->list.items[i];
+        int64_t offset_ns = follower.offset_ns;
         const struct rkt_match_unit *ref;
         size_t found;
 
-        skip_ended(search->ref, &from_ref, unit->start_ns + offset_ns);
+        skip_ended(search->ref, &from_ref, unit->start_ns + offset_ns - follower.slack_ns);
         found = nearest(search->ref, from_ref, unit, unit->end_ns + offset_ns);
         if (found == SIZE_MAX)
             continue;
         ref = &search->ref.items[found];
-        skip_ended(search->list, &from_list, ref->start_ns - offset_ns);
-        if (!do_meet(ref, unit, offset_ns) ||
+        skip_ended(search->list, &from_list, ref->start_ns - offset_ns - follower.slack_ns);
+        if (!do_meet(ref, unit, &follower) ||
             nearest(search->list, from_list, ref, ref->end_ns - offset_ns) != i)
             continue;
         unit->number = (int64_t)found;
         from_ref = found + 1;
         from_list = i + 1;
-        if (!search->clocks_known)
-            offset_ns = ref->end_ns - unit->end_ns;
+        follow(&follower, ref->end_ns - unit->end_ns);
     }
 }
 

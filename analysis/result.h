@@ -198,6 +198,8 @@ enum rkt_cause {
     RKT_CAUSE_OTHER,
 };
 
+#define RKT_STRAGGLER_STEPS_MIN 3 /* with fewer steps, chance looks like a straggler */
+
 struct rkt_straggler {
     bool is_found;
     uint32_t rank;         /* position in ranks */

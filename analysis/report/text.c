@@ -128,6 +128,7 @@ static void print_ranks_line(const struct rkt_result *result, FILE *out)
 static void print_steps_line(const struct rkt_result *result, FILE *out)
 {
     const struct rkt_rank_result *rank = &result->ranks[0];
+    char left_out[64] = "";
     size_t warmups = 0;
 
     if (rank->step_count == 0 || rank->step_source == RKT_STEPS_WINDOW) {
@@ -136,10 +137,13 @@ static void print_steps_line(const struct rkt_result *result, FILE *out)
     }
     for (size_t i = 0; i < rank->step_count; i++)
         warmups += rank->steps[i].is_warmup;
-    rkt_text_line(out, "steps: %zu, from %s%s; %zu warm-up step%s left out; median step %s",
-                  rank->step_count, rkt_step_source_name(rank->step_source),
-                  rank->step_source == RKT_STEPS_COLLECTIVES ? " that repeat" : "", warmups,
-                  warmups == 1 ? "" : "s", rkt_cell_duration(result->summary.step_ns).text);
+    if (warmups > 0)
+        (void)snprintf(left_out, sizeof(left_out), " (%zu at the start left out as warm-up)",
+                       warmups);
+    rkt_text_line(out, "steps: %zu, from %s%s%s; median step %s", rank->step_count,
+                  rkt_step_source_name(rank->step_source),
+                  rank->step_source == RKT_STEPS_COLLECTIVES ? " that repeat" : "", left_out,
+                  rkt_cell_duration(result->summary.step_ns).text);
 }
 
 static void print_clock_line(const struct rkt_result *result, FILE *out)

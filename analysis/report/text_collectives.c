@@ -6,7 +6,7 @@
 #include "analysis/report/text_parts.h"
 
 #define ROWS_MAX 8
-#define LAST_BYTES_MAX 64
+#define LAST_BYTES_MAX 22 /* up to column 100 */
 
 /* "r1 93%, r0 7%" of the collectives whose last rank can be told. */
 static void format_last(const struct rkt_result *result, const struct rkt_collective_group *group,
@@ -24,8 +24,10 @@ static void format_last(const struct rkt_result *result, const struct rkt_collec
                                result->ranks[group->last[i].rank].rank,
                                (double)group->last[i].count * 100 / (double)group->told_count);
 
-        if (written < 0 || (size_t)written >= buf_bytes - used)
+        if (written < 0 || (size_t)written >= buf_bytes - used) {
+            buf[used] = '\0'; /* whole ones only */
             return;
+        }
         used += (size_t)written;
     }
 }
@@ -36,7 +38,7 @@ static void print_group(const struct rkt_result *result, const struct rkt_collec
     char last[LAST_BYTES_MAX];
 
     format_last(result, group, last, sizeof(last));
-    (void)fprintf(out, "  %-13.13s %9s %5zu %6zu %9s %9s %9s %12s  %s\n", group->first->func_name,
+    (void)fprintf(out, "  %-13.13s %9s %5zu %6zu %9s %9s %9s %8s  %s\n", group->first->func_name,
                   rkt_cell_bytes(group->first->bytes).text, group->first->participant_count,
                   group->count, rkt_cell_ms(group->transfer_ns).text,
                   rkt_cell_ms(group->wait_ns).text, rkt_cell_ms(group->wait_max_ns).text,
@@ -58,8 +60,8 @@ enum rkt_status rkt_text_collectives(const struct rkt_result *result, FILE *out,
     if (status != RKT_OK)
         return status;
     rkt_text_line(out, "COLLECTIVES (ms; medians; wait: duration above that of the shortest rank)");
-    (void)fprintf(out, "  %-13s %9s %5s %6s %9s %9s %9s %12s  %s\n", "func", "size", "ranks",
-                  "count", "transfer", "wait", "max wait", "busbw", "last to arrive");
+    (void)fprintf(out, "  %-13s %9s %5s %6s %9s %9s %9s %8s  %s\n", "func", "size", "ranks",
+                  "count", "transfer", "wait", "max wait", "GB/s bus", "last to arrive");
     for (size_t i = 0; i < count && i < ROWS_MAX; i++)
         print_group(result, &groups[i], out);
     if (count > ROWS_MAX)

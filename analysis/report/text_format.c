@@ -66,7 +66,7 @@ struct rkt_cell rkt_cell_gb_per_s(double bytes_per_s)
 
     if (!isfinite(bytes_per_s))
         return cell_of("n/a");
-    (void)snprintf(cell.text, sizeof(cell.text), "%.2f GB/s", bytes_per_s / 1e9);
+    (void)snprintf(cell.text, sizeof(cell.text), "%.2f", bytes_per_s / 1e9);
     return cell;
 }
 

@@ -64,7 +64,7 @@ static void find(struct fake_run *run)
 
 static void a_run_of_equal_ranks_names_nobody(void **state)
 {
-    static const size_t STEPS[] = {1, 3, 12, 40};
+    static const size_t STEPS[] = {3, 12, 40};
 
     (void)state;
     for (size_t i = 0; i < sizeof(STEPS) / sizeof(STEPS[0]); i++) {
@@ -94,7 +94,7 @@ static void a_slow_rank_is_named_with_the_part_that_is_larger(void **state)
         {"sync", sync_part, RKT_CAUSE_SYNC, 8, 10},
         {"copies", copy_part, RKT_CAUSE_COPY, 4, 10},
         {"two ranks", input_part, RKT_CAUSE_INPUT, 2, 10},
-        {"few steps", input_part, RKT_CAUSE_INPUT, 4, 2},
+        {"few steps", input_part, RKT_CAUSE_INPUT, 4, 3},
     };
 
     (void)state;
@@ -177,6 +177,20 @@ static void only_steps_that_all_ranks_have_are_compared(void **state)
     fake_run_release(&run);
 }
 
+static void with_too_few_steps_nobody_is_looked_for(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 2);
+    for (size_t r = 0; r < 2; r++)
+        add_steps(&run, r, 2, r == 1 ? 20 * MS : 0, compute_part);
+    find(&run);
+    assert_false(run.result.straggler.is_found);
+    assert_int_equal(run.result.straggler.steps_in_all, 0);
+    fake_run_release(&run);
+}
+
 static void without_steps_nobody_is_looked_for(void **state)
 {
     struct fake_run run;
@@ -184,7 +198,7 @@ static void without_steps_nobody_is_looked_for(void **state)
     (void)state;
     fake_run_init(&run, 2);
     for (size_t r = 0; r < 2; r++) {
-        add_steps(&run, r, 1, r == 1 ? 20 * MS : 0, compute_part);
+        add_steps(&run, r, 4, r == 1 ? 20 * MS : 0, compute_part);
         run.result.ranks[r].step_source = RKT_STEPS_WINDOW;
     }
     find(&run);
@@ -234,6 +248,8 @@ static void the_innermost_range_that_holds_the_excess_is_named(void **state)
         for (size_t i = 0; i < 6; i++) {
             int64_t at = (int64_t)i * STEP_NS + MS;
 
+            fake_add_range(&run, r, RKT_RANGE_ANNOTATION, "ProfilerStep#", at - MS,
+                           at - MS + STEP_NS);
             fake_add_range(&run, r, RKT_RANGE_ANNOTATION, "train_batch", at, at + 60 * MS);
             fake_add_range(&run, r, RKT_RANGE_INPUT, "next(loader)", at,
                            at + (r == 1 ? 30 : 10) * MS);
@@ -278,6 +294,7 @@ int main(void)
         cmocka_unit_test(a_delay_in_few_steps_or_below_one_percent_names_nobody),
         cmocka_unit_test(warmup_is_left_out),
         cmocka_unit_test(only_steps_that_all_ranks_have_are_compared),
+        cmocka_unit_test(with_too_few_steps_nobody_is_looked_for),
         cmocka_unit_test(without_steps_nobody_is_looked_for),
         cmocka_unit_test(the_kernel_that_is_slower_is_named),
         cmocka_unit_test(the_innermost_range_that_holds_the_excess_is_named),
