@@ -2,3 +2,5 @@
 rkt_test(unit_rank_env SOURCES test_rank_env.c LINK rkt_launch LABELS unit)
 rkt_test(unit_job_env SOURCES test_job_env.c LINK rkt_launch LABELS unit)
 rkt_test(unit_install SOURCES test_install.c LINK rkt_launch LABELS unit)
+rkt_test(unit_run_check SOURCES test_run_check.c LINK rkt_launch LABELS unit)
+rkt_test(unit_hold SOURCES test_hold.c LINK rkt_launch LABELS unit)

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""On a terminal a traced job reads from it, and Ctrl-C reaches it once; with a fake sidecar."""
+import os
+import pathlib
+import pty
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+JOB = """
+trap 'echo interrupted' INT
+echo ready
+until read -r line; do :; done
+echo "read $line"
+exit 5
+"""
+
+
+def read_until(fd, pattern, seen):
+    while not re.search(pattern, seen):
+        part = os.read(fd, 4096)
+        if not part:
+            sys.exit(f"FAILED: the terminal closed before '{pattern}' in: {seen}")
+        seen += part.decode()
+    return seen
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    with tempfile.TemporaryDirectory(prefix="rkt_terminal.") as work:
+        work = pathlib.Path(work)
+        (work / "bin").mkdir()
+        shutil.copy(build / "bin" / "ranktrace-run", work / "bin")
+        shutil.copy(build / "tests" / "fake_sidecar", work / "bin" / "ranktrace-sidecar")
+        keep = {name: value for name, value in os.environ.items()
+                if not re.match(r"OMPI_|PMIX_|PMI_|SLURM_|RANKTRACE_|WORLD_SIZE$", name)}
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(work)
+            os.execve(work / "bin" / "ranktrace-run",
+                      ["ranktrace-run", "bash", "-c", JOB], keep)
+        seen = read_until(terminal, "ready", "")
+        # Bash handles the signal before it reads the next one.
+        os.write(terminal, b"\x03")
+        seen = read_until(terminal, "interrupted", seen)
+        os.write(terminal, b"some words\n")
+        seen = read_until(terminal, "read some words", seen)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if code != 5:
+            sys.exit(f"FAILED: exit code {code}, not 5: {seen}")
+        if seen.count("interrupted") != 1:
+            sys.exit(f"FAILED: SIGINT came {seen.count('interrupted')} times: {seen}")
+        left = subprocess.run(["pgrep", "-f", str(work)], capture_output=True, text=True)
+        if left.stdout:
+            sys.exit(f"FAILED: processes are left: {left.stdout}")
+    print("passed")
+
+
+main()
