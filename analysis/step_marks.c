@@ -99,6 +99,39 @@ static void make_disjoint(struct rkt_step_marks *marks)
     marks->count = kept;
 }
 
+/* When the host last began something that belongs to an iteration; INT64_MIN: never. */
+static int64_t last_activity_ns(const struct rkt_rank_trace *trace)
+{
+    int64_t last_ns = INT64_MIN;
+
+    for (size_t i = trace->range_count; i-- > 0 && last_ns == INT64_MIN;) {
+        uint8_t type = trace->ranges[i].type;
+
+        if (type == RKT_RANGE_FORWARD || type == RKT_RANGE_BACKWARD || type == RKT_RANGE_OPTIMIZER)
+            last_ns = trace->ranges[i].start_ns;
+    }
+    for (size_t i = trace->call_count; i-- > 0;) {
+        const struct rkt_call *call = &trace->calls[i];
+
+        if (call->call_class == RKT_CALL_LAUNCH)
+            return call->start_ns > last_ns ? call->start_ns : last_ns;
+    }
+    return last_ns;
+}
+
+/*
+ * A program marks where a step begins; the mark after the last iteration begins none. Without
+ * this its teardown would count as a step.
+ */
+static void drop_empty_tail(const struct rkt_rank_trace *trace, struct rkt_step_marks *marks)
+{
+    int64_t last_ns = last_activity_ns(trace);
+
+    if (last_ns != INT64_MIN && marks->count > 1 &&
+        marks->items[marks->count - 1].start_ns > last_ns)
+        marks->count--;
+}
+
 enum rkt_status rkt_step_marks_find(const struct rkt_rank_trace *trace, const char *step_range,
                                     struct rkt_step_marks *marks, enum rkt_step_source *source_out)
 {
@@ -113,6 +146,8 @@ enum rkt_status rkt_step_marks_find(const struct rkt_rank_trace *trace, const ch
             return RKT_ERR_NOMEM;
         spread_instants(trace, marks);
         make_disjoint(marks);
+        if (sources[i] == RKT_STEPS_MARKS)
+            drop_empty_tail(trace, marks);
         *source_out = sources[i];
         if (marks->count > 0)
             return RKT_OK;
