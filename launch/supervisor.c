@@ -15,6 +15,7 @@
 #include "launch/guard.h"
 #include "launch/helper.h"
 #include "launch/hold.h"
+#include "launch/mpi_watch.h"
 #include "launch/run_dir.h"
 
 #define COMP "run"
@@ -60,6 +61,7 @@ struct supervisor {
     int job_status;
     int done_value;
 
+    struct rkt_mpi_watch mpi_watch;
     uint64_t kill_job_at_ns;
     uint64_t kill_sidecar_at_ns;
     uint64_t kill_helper_at_ns;
@@ -113,6 +115,23 @@ static void release_job(struct supervisor *super, const struct rkt_hold_order *o
     (void)rkt_hold_release(super->hold_fd, order, NULL);
 }
 
+static void job_started(struct supervisor *super)
+{
+    tell_sidecar(super, RKT_CONTROL_JOB_STARTED, super->job_pid);
+    /* One rank's word is enough. */
+    if (super->job_config.plan.has_mpi_sidecar && super->job_config.plan.ranks->rank == 0)
+        rkt_mpi_watch_init(&super->mpi_watch, now_ns());
+}
+
+static void look_for_mpi(struct supervisor *super)
+{
+    if (rkt_mpi_watch_look(&super->mpi_watch, super->job_pid, now_ns()))
+        rkt_log(RKT_LOG_WARN, COMP,
+                "the job has loaded an MPI library: under 'run' an MPI_Init of its own finds one "
+                "rank only; trace it by 'ranktrace collect'",
+                "%s", "");
+}
+
 static void read_hold(struct supervisor *super)
 {
     struct rkt_hold_report report;
@@ -126,7 +145,7 @@ static void read_hold(struct supervisor *super)
                     "command=\"%s\" reason=\"%s\"", super->job_config.command[0],
                     strerrordesc_np(report.sys_errno));
         else
-            tell_sidecar(super, RKT_CONTROL_JOB_STARTED, super->job_pid);
+            job_started(super);
     }
     if (status == RKT_AGAIN)
         return;
@@ -158,6 +177,7 @@ static void job_ended(struct supervisor *super, int wait_status)
     super->job_pid = 0;
     super->job_status = wait_status;
     super->kill_job_at_ns = NEVER;
+    super->mpi_watch.next_ns = NEVER;
     if (super->was_ready)
         patience_ns += super->config->sidecar.drain_timeout_ns;
     super->kill_sidecar_at_ns = now_ns() + patience_ns;
@@ -358,9 +378,12 @@ static uint64_t sidecar_deadline_ns(const struct supervisor *super)
     return super->sidecar_pid == 0 || waits_for_us ? NEVER : super->kill_sidecar_at_ns;
 }
 
-static void kill_what_is_late(struct supervisor *super)
+static void do_what_is_due(struct supervisor *super)
 {
     uint64_t now = now_ns();
+
+    if (now >= super->mpi_watch.next_ns)
+        look_for_mpi(super);
 
     if (super->job_pid && now >= super->kill_job_at_ns) {
         rkt_log(RKT_LOG_WARN, COMP, "the job did not end on SIGTERM: killed", "%s", "");
@@ -441,7 +464,7 @@ static void run_loop(struct supervisor *super)
             read_control(super);
         if (items[0].revents)
             read_signals(super);
-        kill_what_is_late(super);
+        do_what_is_due(super);
     }
 }
 
@@ -501,6 +524,7 @@ enum rkt_status rkt_supervise(const struct rkt_supervisor_config *config, const 
         .signal_fd = -1,
         .hold_fd = -1,
         .control_fd = -1,
+        .mpi_watch.next_ns = RKT_MPI_WATCH_NEVER,
         .kill_job_at_ns = NEVER,
         .kill_sidecar_at_ns = NEVER,
         .kill_helper_at_ns = NEVER,
