@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/activity.h"
+#include "analysis/host_view.h"
 #include "analysis/load.h"
 #include "analysis/stages.h"
 
@@ -44,7 +45,10 @@ static enum rkt_status find_activities(struct rkt_analysis *analysis, struct rkt
 
         if (loaded->trace->has_gpu)
             status = rkt_activity_create(&analysis->result, i, &loaded->activity, err);
+        else
+            status = rkt_host_view_create(loaded->trace, &loaded->host_view, err);
         analysis->result.ranks[i].activity = loaded->activity;
+        analysis->result.ranks[i].host_view = loaded->host_view;
     }
     return status;
 }

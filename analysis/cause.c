@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/cause.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,9 @@
 
 /* Of nested ranges that all hold the excess the innermost is named. */
 #define EXCESS_OF_THE_LARGEST 0.8
+#define NAME_BYTES_MAX 1024u
+#define HASH_LENGTH_MIN 16u
+#define HASH_DIGITS_MIN 2u
 
 void rkt_own_work_by_cause(const struct rkt_window *window,
                            int64_t by_cause_ns[RKT_CAUSE_OTHER + 1])
@@ -43,12 +47,42 @@ struct tally {
     bool is_out_of_memory;
 };
 
+/* A word of a name that is a hash ("f5w7lf5mgif3wsod3kk") differs between
+ * ranks: it becomes "*". Returns the new length. */
+static size_t mask_hashes(const char *name, size_t len_bytes, char *masked)
+{
+    size_t used = 0;
+
+    for (size_t at = 0; at < len_bytes;) {
+        size_t length = 0;
+        size_t digits = 0;
+
+        while (at + length < len_bytes && isalnum((unsigned char)name[at + length]))
+            digits += isdigit((unsigned char)name[at + length++]) != 0;
+        if (length == 0)
+            length = 1;
+        if (digits >= HASH_DIGITS_MIN && length >= HASH_LENGTH_MIN) {
+            masked[used++] = '*';
+        } else {
+            memcpy(&masked[used], &name[at], length);
+            used += length;
+        }
+        at += length;
+    }
+    return used;
+}
+
 static void add_to_tally(struct tally *tally, const struct rkt_rank_trace *trace, uint32_t name_id,
                          size_t rank, int64_t duration_ns)
 {
     size_t len_bytes;
     const char *name = rkt_strtab_get(trace->names, name_id, &len_bytes);
-    uint32_t id = rkt_strtab_intern(tally->names, name, len_bytes);
+    char masked[NAME_BYTES_MAX];
+    uint32_t id;
+
+    if (len_bytes > sizeof(masked))
+        len_bytes = sizeof(masked);
+    id = rkt_strtab_intern(tally->names, masked, mask_hashes(name, len_bytes, masked));
 
     if (id >= tally->name_cap) {
         size_t cap = ((size_t)id + 1) * 2;

@@ -130,12 +130,10 @@ void rkt_host_view_fill(const struct rkt_host_view *view, struct rkt_window *win
 enum rkt_status rkt_host_view_window(const struct rkt_result *result, size_t rank,
                                      struct rkt_window *window, struct rkt_error *err)
 {
-    struct rkt_host_view *view = NULL;
-    enum rkt_status status = rkt_host_view_create(result->ranks[rank].trace, &view, err);
+    const struct rkt_host_view *view = result->ranks[rank].host_view;
 
-    if (status == RKT_OK) {
-        rkt_host_view_fill(view, window);
-        rkt_host_view_destroy(view);
-    }
-    return status;
+    if (view == NULL)
+        return rkt_fail(err, RKT_ERR_INVALID, "rank %u has no host view", result->ranks[rank].rank);
+    rkt_host_view_fill(view, window);
+    return RKT_OK;
 }

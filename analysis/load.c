@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/activity.h"
+#include "analysis/host_view.h"
 #include "analysis/stages.h"
 
 /* A source that may be the main process of a rank. */
@@ -26,6 +27,7 @@ void rkt_loaded_ranks_release(struct rkt_loaded_ranks *loaded)
 {
     for (size_t i = 0; i < loaded->count; i++) {
         rkt_activity_destroy(loaded->items[i].activity);
+        rkt_host_view_destroy(loaded->items[i].host_view);
         rkt_rank_trace_destroy(loaded->items[i].trace);
     }
     free(loaded->items);

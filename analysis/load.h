@@ -17,7 +17,8 @@
 /* What result->ranks[i] of the same position points to and somebody has to own. */
 struct rkt_loaded_rank {
     struct rkt_rank_trace *trace;
-    struct rkt_activity *activity; /* made later; NULL in host view */
+    struct rkt_activity *activity;   /* made later; NULL in host view */
+    struct rkt_host_view *host_view; /* made later; NULL with GPU records */
 };
 
 struct rkt_loaded_ranks {

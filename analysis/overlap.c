@@ -128,41 +128,71 @@ static enum rkt_status collect_works(const struct rkt_rank_trace *trace,
     return status;
 }
 
+static size_t first_bucket(const struct rkt_rank_trace *trace, int64_t start_ns)
+{
+    size_t low = 0;
+    size_t high = trace->bucket_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (trace->buckets[middle].start_ns < start_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The members that meet [start, end), cut at it: O(log n) to find them. */
 static enum rkt_status copy_within(const struct rkt_interval_set *from, int64_t start_ns,
                                    int64_t end_ns, struct rkt_interval_set *to)
 {
-    struct rkt_interval window = {start_ns, end_ns};
-    struct rkt_interval_set only = {&window, 1, 1};
+    enum rkt_status status = RKT_OK;
+    size_t low = 0;
+    size_t high = from->count;
 
-    return rkt_interval_set_intersect(from, &only, to);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (from->items[middle].end_ns <= start_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < from->count && from->items[low].start_ns < end_ns && status == RKT_OK; low++) {
+        const struct rkt_interval *item = &from->items[low];
+
+        status = rkt_interval_set_add(to, item->start_ns > start_ns ? item->start_ns : start_ns,
+                                      item->end_ns < end_ns ? item->end_ns : end_ns);
+    }
+    rkt_interval_set_normalise(to);
+    return status;
 }
 
 /* A bucket belongs to the step in which it was handed over. */
-static enum rkt_status collect_host(const struct rkt_rank_trace *trace,
+static enum rkt_status collect_host(const struct rkt_rank_result *rank,
                                     const struct rkt_step_result *step, struct sets *sets,
-                                    uint32_t *bucket_count, struct rkt_error *err)
+                                    uint32_t *bucket_count)
 {
+    const struct rkt_rank_trace *trace = rank->trace;
     int64_t start_ns = step->host_start_ns;
     int64_t end_ns = step->host_end_ns;
-    struct rkt_host_view *view;
-    enum rkt_status status = rkt_host_view_create(trace, &view, err);
+    enum rkt_status status = RKT_OK;
 
-    if (status != RKT_OK)
-        return status;
-    for (size_t i = 0; i < trace->bucket_count && status == RKT_OK; i++) {
+    for (size_t i = first_bucket(trace, start_ns); i < trace->bucket_count; i++) {
         const struct rkt_bucket *bucket = &trace->buckets[i];
 
-        if (bucket->start_ns < start_ns || bucket->start_ns >= end_ns)
-            continue;
+        if (bucket->start_ns >= end_ns || status != RKT_OK)
+            break;
         (*bucket_count)++;
         status = rkt_interval_set_add(&sets->buckets, bucket->start_ns, bucket->end_ns);
     }
     rkt_interval_set_normalise(&sets->buckets);
     if (status == RKT_OK)
-        status = copy_within(&view->compute, start_ns, end_ns, &sets->compute);
+        status = copy_within(&rank->host_view->compute, start_ns, end_ns, &sets->compute);
     if (status == RKT_OK)
-        status = copy_within(&view->backward, start_ns, end_ns, &sets->backward);
-    rkt_host_view_destroy(view);
+        status = copy_within(&rank->host_view->backward, start_ns, end_ns, &sets->backward);
     return status;
 }
 
@@ -200,8 +230,10 @@ enum rkt_status rkt_backward_overlap_of(const struct rkt_result *result, size_t 
 
     if (of->trace->has_gpu)
         status = collect_works(of->trace, step, (uint32_t)(step - of->steps), &sets, &bucket_count);
+    else if (of->host_view != NULL)
+        status = collect_host(of, step, &sets, &bucket_count);
     else
-        status = collect_host(of->trace, step, &sets, &bucket_count, err);
+        return rkt_fail(err, RKT_ERR_INVALID, "rank %u has no host view", of->rank);
     if (status == RKT_OK)
         status = measure(&sets, bucket_count, &overlap);
     release_sets(&sets);

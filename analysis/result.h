@@ -20,7 +20,8 @@
 
 #define RKT_NA INT64_MIN
 
-struct rkt_activity; /* analysis/activity.h */
+struct rkt_activity;  /* analysis/activity.h */
+struct rkt_host_view; /* analysis/host_view.h */
 
 enum rkt_idle_cause {
     RKT_IDLE_SYNC,
@@ -125,7 +126,8 @@ enum rkt_phase_source {
 struct rkt_rank_result {
     uint32_t rank;
     const struct rkt_rank_trace *trace;
-    const struct rkt_activity *activity; /* NULL in host view */
+    const struct rkt_activity *activity;   /* NULL in host view */
+    const struct rkt_host_view *host_view; /* NULL with GPU records */
     struct rkt_window run; /* [first start, last end of work); host view: of the marks */
     /* Before the first and after the last step: two stretches of the run as one window, whose
      * start and end are the run's; window_ns 0 if there are none. */

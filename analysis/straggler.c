@@ -256,7 +256,7 @@ static enum rkt_status look_at(struct rkt_result *result, const struct rkt_step_
                 table.rows[table.row_count++] = i;
         }
         fill_excess(&table, values);
-        if (table.row_count >= RKT_STRAGGLER_STEPS_MIN)
+        if (table.row_count >= RKT_STRAGGLER_STEPS_MIN && result->collective_count > 0)
             name_straggler(&table, &result->straggler);
         if (result->straggler.is_found)
             status = describe(result, &table, values, arena, err);

@@ -159,40 +159,30 @@ static enum rkt_status fill_step(struct rkt_result *result, struct rkt_arena *ar
     }
     result->summary.step_ns = rkt_median_i64(lengths, count);
     if (warmups > 0)
-        status = rkt_add_note(result, arena, 0, err,
-                              "the first %zu step%s %s left out of the statistics as warm-up: %.1f "
-                              "ms at first, %.1f ms in the median",
-                              warmups, warmups == 1 ? "" : "s", warmups == 1 ? "is" : "are",
-                              (double)steps.rows[0].longest_ns / 1e6,
-                              (double)result->summary.step_ns / 1e6);
+        status =
+            rkt_add_note(result, arena, 0, err,
+                         "warm-up: %zu step%s at the start left out of the statistics, %.1f "
+                         "ms at first, %.1f ms in the median",
+                         warmups, warmups == 1 ? "" : "s", (double)steps.rows[0].longest_ns / 1e6,
+                         (double)result->summary.step_ns / 1e6);
     free(lengths);
     rkt_step_table_release(&steps);
     return status;
 }
 
-static enum rkt_status note_missing_ranks(struct rkt_result *result, struct rkt_arena *arena,
-                                          struct rkt_error *err)
+static enum rkt_status note_host_only_ranks(struct rkt_result *result, struct rkt_arena *arena,
+                                            struct rkt_error *err)
 {
     size_t host_only = 0;
 
     for (size_t r = 0; r < result->rank_count; r++)
         host_only += !result->ranks[r].trace->has_gpu;
-    if (host_only > 0 && host_only < result->rank_count) {
-        enum rkt_status status = rkt_add_note(
-            result, arena, 1, err,
-            "%zu of %zu ranks recorded no GPU work; their numbers are a host view and do not "
-            "compare with the others'",
-            host_only, result->rank_count);
-
-        if (status != RKT_OK)
-            return status;
-    }
-    if (result->expected_rank_count <= result->rank_count)
+    if (host_only == 0 || host_only == result->rank_count)
         return RKT_OK;
     return rkt_add_note(result, arena, 1, err,
-                        "%zu of %u ranks are here; who came last, and waits for the missing ones, "
-                        "cannot be known",
-                        result->rank_count, result->expected_rank_count);
+                        "%zu of %zu ranks recorded no GPU work; their numbers are a host view and "
+                        "do not compare with the others'",
+                        host_only, result->rank_count);
 }
 
 static enum rkt_status note_step_counts(struct rkt_result *result, struct rkt_arena *arena,
@@ -275,7 +265,7 @@ enum rkt_status rkt_summarise(struct rkt_result *result, struct rkt_arena *arena
     if (status == RKT_OK)
         status = fill_ratios(result, err);
     if (status == RKT_OK)
-        status = note_missing_ranks(result, arena, err);
+        status = note_host_only_ranks(result, arena, err);
     if (status == RKT_OK)
         status = note_step_counts(result, arena, err);
     if (status == RKT_OK)

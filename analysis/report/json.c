@@ -75,9 +75,10 @@ static void put_window(struct rkt_json *json, const char *key, const struct rkt_
 
     rkt_json_begin_object(json, key);
     put_ns(json, "start_ns", window->start_ns);
-    rkt_json_i64(json, "window_ns", window->end_ns - window->start_ns);
+    put_ns(json, "window_ns",
+           window->is_host_view ? window->host.window_ns : window->parts.window_ns);
     if (window->is_host_view)
-        put_host_parts(json, "parts_ns", &window->host);
+        put_host_parts(json, "host_parts_ns", &window->host);
     else
         put_parts(json, "parts_ns", &window->parts);
     put_ns(json, "compute_ns", window->compute_ns);
@@ -167,7 +168,10 @@ static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result 
     rkt_json_text(json, "step_source", rkt_step_source_name(rank->step_source));
     rkt_json_text(json, "phase_source", rkt_phase_source_name(rank->phase_source));
     put_window(json, "run", &rank->run);
-    put_window(json, "outside", &rank->outside);
+    if (rank->outside.parts.window_ns > 0)
+        put_window(json, "outside", &rank->outside);
+    else
+        rkt_json_null(json, "outside");
     rkt_json_begin_array(json, "steps");
     for (size_t i = 0; i < rank->step_count; i++)
         put_step(json, &rank->steps[i]);
@@ -268,7 +272,7 @@ static void put_summary(struct rkt_json *json, const struct rkt_summary *summary
     rkt_json_double(json, "gpu_util", summary->gpu_util);
     put_ns(json, "rank_windows_ns", summary->parts_rank_ns);
     if (summary->is_host_view)
-        put_host_parts(json, "parts_ns", &summary->host);
+        put_host_parts(json, "host_parts_ns", &summary->host);
     else
         put_parts(json, "parts_ns", &summary->parts);
     rkt_json_end(json);

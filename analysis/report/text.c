@@ -218,9 +218,11 @@ static void print_answer(const struct rkt_result *result, const struct loss *los
     else if (result->rank_count > 1 && result->straggler.steps_in_all > 0)
         rkt_text_line(out, "  No rank holds the others up by more than the noise.");
     else if (result->rank_count > 1)
-        rkt_text_line(out,
-                      "  Whether a rank holds the others up: n/a, no steps common to all ranks "
-                      "were found.");
+        rkt_text_line(
+            out,
+            "  Whether a rank holds the others up: n/a; it takes %d steady steps that all "
+            "ranks have, and collectives between them.",
+            RKT_STRAGGLER_STEPS_MIN);
     if (loss == NULL)
         return;
     rkt_text_line(out, "  Of the ranks' time %s computes. The largest loss is %s: %s.",

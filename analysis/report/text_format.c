@@ -46,7 +46,7 @@ struct rkt_cell rkt_cell_percent(double ratio)
 
     if (!isfinite(ratio))
         return cell_of("n/a");
-    (void)snprintf(cell.text, sizeof(cell.text), "%.1f %%", ratio * 100);
+    (void)snprintf(cell.text, sizeof(cell.text), "%.1f%%", ratio * 100);
     return cell;
 }
 

@@ -22,7 +22,7 @@ struct rkt_cell {
 
 struct rkt_cell rkt_cell_ms(int64_t ns);        /* "1.234", the unit is in the heading; n/a */
 struct rkt_cell rkt_cell_duration(int64_t ns);  /* "1.234 ms"; n/a */
-struct rkt_cell rkt_cell_percent(double ratio); /* "12.3 %"; n/a */
+struct rkt_cell rkt_cell_percent(double ratio); /* "12.3%"; n/a */
 struct rkt_cell rkt_cell_bytes(uint64_t bytes); /* "25 MiB"; n/a for 0 */
 struct rkt_cell rkt_cell_gb_per_s(
     double bytes_per_s); /* "123.4", the unit is in the heading; n/a */

@@ -119,7 +119,12 @@ static int largest_left(const struct table *table, int first)
 
 static void choose_columns(struct table *table)
 {
-    int always = table->sum.is_host_view ? COLUMN_WAIT : COLUMN_TRANSFER;
+    /* wait and transfer stay together; where nothing could be split both are left out */
+    bool is_split = table->sum.is_host_view || table->sum.parts.comm_wait_ns > 0 ||
+                    table->sum.parts.comm_transfer_ns > 0;
+    int always = !is_split                 ? COLUMN_OVERLAPPED
+                 : table->sum.is_host_view ? COLUMN_WAIT
+                                           : COLUMN_TRANSFER;
 
     for (int column = 0; column <= always; column++)
         table->columns[table->column_count++] = column;
@@ -224,9 +229,12 @@ static void print_table(struct table *table, const struct rkt_result *result, FI
     if (table->sum.is_host_view)
         rkt_text_line(out, "  host view: no GPU work was recorded; compute is forward, backward "
                            "and optimizer on the host");
-    else
+    else if (table->sum.parts.comm_wait_ns + table->sum.parts.comm_transfer_ns > 0)
         rkt_text_line(out, "  wait, transfer: communication that no compute hides, before and "
                            "after the last rank arrived");
+    if (table->sum.parts.comm_unsplit_ns > 0)
+        rkt_text_line(out, "  unsplit: communication that no compute hides; wait and transfer are "
+                           "not told apart");
 }
 
 enum rkt_status rkt_text_partition(const struct rkt_result *result, FILE *out,

@@ -27,8 +27,27 @@ static void add_step_of_the_example(struct fake_run *run, size_t rank, int64_t a
     fake_add_bucket(run, rank, run->result.ranks[rank].step_count - 1, 1, at + 690, at + 780);
 }
 
+/* The views of all ranks, as an analysis makes them; [FAKE_RANKS_MAX] of the caller's. */
+static void make_views(struct fake_run *run, struct rkt_host_view **views)
+{
+    struct rkt_error err;
+
+    for (size_t r = 0; r < run->result.rank_count; r++) {
+        assert_rkt_ok(rkt_host_view_create(&run->traces[r], &views[r], &err), err);
+        run->result.ranks[r].host_view = views[r];
+    }
+}
+
+static void release(struct fake_run *run, struct rkt_host_view **views)
+{
+    for (size_t r = 0; r < run->result.rank_count; r++)
+        rkt_host_view_destroy(views[r]);
+    fake_run_release(run);
+}
+
 static void a_step_is_split_as_the_documentation_says(void **state)
 {
+    struct rkt_host_view *views[FAKE_RANKS_MAX];
     struct fake_run run;
     struct rkt_error err;
     struct rkt_window *window;
@@ -36,6 +55,7 @@ static void a_step_is_split_as_the_documentation_says(void **state)
     (void)state;
     fake_run_init(&run, 1);
     add_step_of_the_example(&run, 0, 5000);
+    make_views(&run, views);
     window = &run.result.ranks[0].steps[0].window;
     assert_rkt_ok(rkt_host_view_window(&run.result, 0, window, &err), err);
     assert_true(window->is_host_view);
@@ -52,11 +72,12 @@ static void a_step_is_split_as_the_documentation_says(void **state)
     assert_true(fabs(window->overlap - 160.0 / 240) < 1e-9);
     assert_true(isnan(window->gpu_util));
     assert_true(window->copy_ns == RKT_NA);
-    fake_run_release(&run);
+    release(&run, views);
 }
 
 static void buckets_overlap_the_backward_of_their_step(void **state)
 {
+    struct rkt_host_view *views[FAKE_RANKS_MAX];
     struct fake_run run;
     struct rkt_error err;
 
@@ -64,6 +85,7 @@ static void buckets_overlap_the_backward_of_their_step(void **state)
     fake_run_init(&run, 1);
     add_step_of_the_example(&run, 0, 0);
     add_step_of_the_example(&run, 0, 1000);
+    make_views(&run, views);
     for (size_t i = 0; i < 2; i++) {
         struct rkt_step_result *step = &run.result.ranks[0].steps[i];
 
@@ -74,7 +96,7 @@ static void buckets_overlap_the_backward_of_their_step(void **state)
         assert_int_equal(step->backward.tail_ns, 80);
         assert_true(fabs(step->backward.ratio - 160.0 / 240) < 1e-9);
     }
-    fake_run_release(&run);
+    release(&run, views);
 }
 
 static void parts_add_up_to_any_window_of_any_marks(void **state)
@@ -82,6 +104,7 @@ static void parts_add_up_to_any_window_of_any_marks(void **state)
     static const enum rkt_range_type TYPES[] = {RKT_RANGE_INPUT,     RKT_RANGE_FORWARD,
                                                 RKT_RANGE_BACKWARD,  RKT_RANGE_OPTIMIZER,
                                                 RKT_RANGE_COMM_WAIT, RKT_RANGE_USER};
+    struct rkt_host_view *views[FAKE_RANKS_MAX];
     struct fake_run run;
     uint32_t seed = 7;
 
@@ -93,6 +116,7 @@ static void parts_add_up_to_any_window_of_any_marks(void **state)
         if (seed % 5 == 0)
             fake_add_bucket(&run, 0, 0, 0, at + 10, at + seed / 1024 % 900);
     }
+    make_views(&run, views);
     for (int64_t start_ns = -500; start_ns < 101000; start_ns += 777) {
         struct rkt_window window = {.start_ns = start_ns, .end_ns = start_ns + seed % 1500};
         const struct rkt_host_partition *parts = &window.host;
@@ -105,12 +129,13 @@ static void parts_add_up_to_any_window_of_any_marks(void **state)
         assert_true(parts->overlapped_ns >= 0 && parts->compute_ns >= 0 && parts->comm_ns >= 0 &&
                     parts->input_ns >= 0 && parts->host_ns >= 0);
     }
-    fake_run_release(&run);
+    release(&run, views);
 }
 
 static void a_rank_that_sleeps_in_its_input_is_named(void **state)
 {
     const int64_t ms = 1000000;
+    struct rkt_host_view *views[FAKE_RANKS_MAX];
     struct fake_run run;
     struct rkt_error err;
 
@@ -131,6 +156,7 @@ static void a_rank_that_sleeps_in_its_input_is_named(void **state)
             fake_add_bucket(&run, r, (uint64_t)i, 1, at + 60 * ms + slept, at + 90 * ms);
         }
     }
+    make_views(&run, views);
     assert_rkt_ok(rkt_match_collectives(&run.result, &run.arena, &err), err);
     rkt_measure_collectives(&run.result);
     for (size_t r = 0; r < 2; r++) {
@@ -148,7 +174,7 @@ static void a_rank_that_sleeps_in_its_input_is_named(void **state)
     assert_int_equal(run.result.straggler.last_count, 10);
     assert_int_equal(run.result.straggler.collective_count, 10);
     assert_int_equal(run.result.straggler.last_by_ns, 20 * ms);
-    fake_run_release(&run);
+    release(&run, views);
 }
 
 int main(void)

@@ -53,10 +53,22 @@ static int64_t *copy_part(struct rkt_partition *parts)
     return &parts->copy_ns[RKT_COPY_PART_HTOD];
 }
 
+/* One collective at the end: ranks that share none do not wait for each other. */
+static void add_shared_collective(struct fake_run *run)
+{
+    for (size_t r = 0; r < run->result.rank_count; r++) {
+        struct fake_op op = {99, 0, 8, -1, RKT_NCCL_FUNC_ALLREDUCE};
+
+        fake_add_comm(run, r, op.comm_id, (int32_t)r, (uint32_t)run->result.rank_count);
+        fake_add_collective(run, r, op, 1000 * STEP_NS, 1000 * STEP_NS + MS);
+    }
+}
+
 static void find(struct fake_run *run)
 {
     struct rkt_error err;
 
+    add_shared_collective(run);
     assert_rkt_ok(rkt_match_collectives(&run->result, &run->arena, &err), err);
     rkt_measure_collectives(&run->result);
     assert_rkt_ok(rkt_find_straggler(&run->result, &run->arena, &err), err);
@@ -177,6 +189,21 @@ static void only_steps_that_all_ranks_have_are_compared(void **state)
     fake_run_release(&run);
 }
 
+static void ranks_without_a_common_collective_hold_nobody_up(void **state)
+{
+    struct fake_run run;
+    struct rkt_error err;
+
+    (void)state;
+    fake_run_init(&run, 2);
+    for (size_t r = 0; r < 2; r++)
+        add_steps(&run, r, 8, r == 1 ? 20 * MS : 0, compute_part);
+    assert_rkt_ok(rkt_match_collectives(&run.result, &run.arena, &err), err);
+    assert_rkt_ok(rkt_find_straggler(&run.result, &run.arena, &err), err);
+    assert_false(run.result.straggler.is_found);
+    fake_run_release(&run);
+}
+
 static void with_too_few_steps_nobody_is_looked_for(void **state)
 {
     struct fake_run run;
@@ -261,6 +288,30 @@ static void the_innermost_range_that_holds_the_excess_is_named(void **state)
     fake_run_release(&run);
 }
 
+static void names_that_hold_a_hash_are_the_same_on_all_ranks(void **state)
+{
+    static const char *const HASHED[] = {"Graph f5w7lf5mgif3wsod3kkxcc3iksbyxa ##",
+                                         "Graph femq2gbbte6f3oh5t3i5xwjjvorafq ##",
+                                         "Graph fmk2rpxre4jjuky7fuwqzyd6gvzrot ##"};
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 3);
+    for (size_t r = 0; r < 3; r++) {
+        add_steps(&run, r, 6, r == 1 ? 20 * MS : 0, input_part);
+        for (size_t i = 0; i < 6; i++) {
+            int64_t at = (int64_t)i * STEP_NS + MS;
+
+            fake_add_range(&run, r, RKT_RANGE_ANNOTATION, HASHED[r], at, at + 40 * MS);
+            fake_add_range(&run, r, RKT_RANGE_ANNOTATION, "logging", at + 50 * MS,
+                           at + (r == 1 ? 75 : 55) * MS);
+        }
+    }
+    find(&run);
+    assert_string_equal(run.result.straggler.cause_detail, "logging");
+    fake_run_release(&run);
+}
+
 static void the_last_arriver_is_counted_over_collectives_that_were_not_queued(void **state)
 {
     struct fake_run run;
@@ -294,10 +345,12 @@ int main(void)
         cmocka_unit_test(a_delay_in_few_steps_or_below_one_percent_names_nobody),
         cmocka_unit_test(warmup_is_left_out),
         cmocka_unit_test(only_steps_that_all_ranks_have_are_compared),
+        cmocka_unit_test(ranks_without_a_common_collective_hold_nobody_up),
         cmocka_unit_test(with_too_few_steps_nobody_is_looked_for),
         cmocka_unit_test(without_steps_nobody_is_looked_for),
         cmocka_unit_test(the_kernel_that_is_slower_is_named),
         cmocka_unit_test(the_innermost_range_that_holds_the_excess_is_named),
+        cmocka_unit_test(names_that_hold_a_hash_are_the_same_on_all_ranks),
         cmocka_unit_test(the_last_arriver_is_counted_over_collectives_that_were_not_queued),
     };
 
