@@ -15,7 +15,8 @@
  *  - WAITING       the sidecar is well and drains, or waits for other ranks, whose jobs may run
  *                  for hours yet; sent every RKT_CONTROL_WAITING_NS between JOB_ENDED and DONE.
  *                  A sidecar that stays silent is taken for hung and killed
- *  - STORE_CLOSED  rank 0 only: the file is complete; text = path; the supervisor reports
+ *  - STORE_CLOSED  rank 0 only: the file is closed; text = path; value = 0, or 1 where it could not
+ *                  be written to its end (readable as far as it goes); the supervisor reports
  *  - REPORT_DONE   rank 0 only: the other sidecars may leave; value = exit code of the report
  *  - DONE          the sidecar leaves in good order; value = what this rank should return when its
  *                  job did not fail itself. It exits soon after: with 0 when it left MPI by

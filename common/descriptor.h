@@ -43,7 +43,7 @@ struct rkt_run_info {
 };
 
 struct rkt_source_info {
-    uint32_t source; /* number in the frame heads; dense from 0 in a store */
+    uint32_t source; /* number in the frame heads; unique in a store, few holes */
     uint8_t producer;
     uint8_t role;
     uint8_t gpu_clock; /* enum rkt_clock_id of its GPU records */

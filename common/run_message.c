@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "common/bytes.h"
+#include "common/store_index.h"
 
 #define RUN_MAGIC 0x524b5452u
 #define RUN_HEAD_BYTES 24u /* magic, major, type, flags, value, time namespace */
 #define CLOCK_HEAD_BYTES 28u
 #define STAMPS_BYTES 32u
 
+_Static_assert(RKT_SOURCE_COUNT_MAX <= RKT_STORE_SOURCE_COUNT_MAX, "the store takes all numbers");
 _Static_assert(RUN_HEAD_BYTES + 3 + 40 + 128 + 128 <= RKT_RUN_MESSAGE_BYTES_MAX, "texts fit");
 _Static_assert(CLOCK_HEAD_BYTES + RKT_CLOCK_KEPT_MAX * STAMPS_BYTES <= RKT_CLOCK_MESSAGE_BYTES_MAX,
                "kept exchanges fit");

@@ -28,8 +28,23 @@
 
 #define RKT_RUN_MAJOR 1u
 
-/* A sidecar's sources are numbered rank x this + index; index 0 is the sidecar's own. */
-#define RKT_SOURCES_PER_SIDECAR 4096u
+/*
+ * Source numbers are dealt out among the sidecars like cards: index x rank_count + rank. So they are
+ * unique without asking anyone, dense where every rank has about as many processes, and the store
+ * keeps them as they are. Index 0 is the sidecar itself, 1 its first process.
+ */
+#define RKT_SOURCE_COUNT_MAX 65536u /* of a store */
+
+static inline uint32_t rkt_source_number(uint32_t rank_count, uint32_t rank, uint32_t index)
+{
+    return index * rank_count + rank;
+}
+
+/* How many sources one sidecar can have. */
+static inline uint32_t rkt_source_limit(uint32_t rank_count)
+{
+    return RKT_SOURCE_COUNT_MAX / rank_count;
+}
 
 enum rkt_run_type {
     RKT_RUN_HELLO = 1,
@@ -44,7 +59,7 @@ enum rkt_run_type {
 
 enum rkt_run_flag {
     RKT_RUN_FLAG_CLOCK_LEADER = 1, /* WELCOME: measure your clock all along, not only at the ends */
-    RKT_RUN_FLAG_CLEAN = 2,        /* LEAVE: nobody was lost; a common finalize is safe */
+    RKT_RUN_FLAG_CLEAN = 2,        /* LEAVE, REFUSED: all leave; a common finalize is safe */
     RKT_RUN_FLAG_PER_NODE = 4,     /* HELLO: one sidecar for all ranks of its node */
     RKT_RUN_FLAG_RANK_KNOWN = 8,   /* HELLO: value is the rank that its job is */
 };

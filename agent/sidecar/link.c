@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sidecar/link.h"
+
+#include <stdio.h>
+
+static enum rkt_status say(struct rkt_link *link, const struct rkt_run_message *message,
+                           struct rkt_error *err)
+{
+    uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
+
+    return rkt_transport_send(link->transport, 0, RKT_TAG_CONTROL_UP, buf,
+                              rkt_run_message_encode(message, buf), err);
+}
+
+enum rkt_status rkt_link_init(struct rkt_link *link, struct rkt_transport *transport,
+                              const struct rkt_link_self *self, uint64_t now_ns,
+                              struct rkt_error *err)
+{
+    const struct rkt_node_id *node = self->node;
+    struct rkt_run_message hello = {
+        .type = RKT_RUN_HELLO,
+        .value = self->job_rank,
+        .time_namespace = node->time_namespace,
+    };
+
+    if (self->is_per_node)
+        hello.flags |= RKT_RUN_FLAG_PER_NODE;
+    if (self->job_rank >= 0)
+        hello.flags |= RKT_RUN_FLAG_RANK_KNOWN;
+    (void)snprintf(hello.host, sizeof(hello.host), "%s", node->host);
+    (void)snprintf(hello.boot_id, sizeof(hello.boot_id), "%s", node->boot_id);
+    *link = (struct rkt_link){.transport = transport,
+                              .heard_ns = now_ns,
+                              .heartbeat_due_ns = now_ns + RKT_LINK_HEARTBEAT_NS};
+    return say(link, &hello, err);
+}
+
+enum rkt_status rkt_link_say(struct rkt_link *link, enum rkt_run_type type, int32_t value,
+                             struct rkt_error *err)
+{
+    struct rkt_run_message message = {.type = (uint16_t)type, .value = value};
+
+    return say(link, &message, err);
+}
+
+static void take(struct rkt_link *link, const struct rkt_run_message *message)
+{
+    switch (message->type) {
+    case RKT_RUN_WELCOME:
+        link->welcome = *message;
+        link->is_welcome = true;
+        break;
+    case RKT_RUN_REFUSED:
+        link->welcome = *message;
+        link->is_refused = true;
+        break;
+    case RKT_RUN_ABORT:
+        link->abort_rank = message->value;
+        link->has_abort = true;
+        break;
+    case RKT_RUN_LEAVE:
+        link->leave = *message;
+        link->has_leave = true;
+        break;
+    default: /* a heartbeat, or a type of a later version */
+        break;
+    }
+}
+
+/* False: nothing waits. A message that cannot be read is a sign of life all the same. */
+static bool hear(struct rkt_link *link)
+{
+    uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
+    struct rkt_run_message message;
+    struct rkt_arrival arrival = {0};
+    struct rkt_error err = {0};
+    enum rkt_status status;
+
+    status = rkt_transport_receive(link->transport, RKT_TAG_CONTROL_DOWN, buf, sizeof(buf),
+                                   &arrival, NULL);
+    if (status == RKT_AGAIN || status == RKT_ERR_MPI)
+        return false;
+    if (status == RKT_OK)
+        status = rkt_run_message_decode(buf, arrival.len_bytes, &message, &err);
+    if (status == RKT_OK) {
+        take(link, &message);
+    } else if (status == RKT_ERR_VERSION) {
+        link->is_refused = true;
+        (void)snprintf(link->welcome.text, sizeof(link->welcome.text), "%.127s", err.text);
+    }
+    return true;
+}
+
+bool rkt_link_step(struct rkt_link *link, uint64_t now_ns)
+{
+    bool was_busy = false;
+
+    while (hear(link)) {
+        link->heard_ns = now_ns;
+        was_busy = true;
+    }
+    if (now_ns >= link->heartbeat_due_ns) {
+        (void)rkt_link_say(link, RKT_RUN_HEARTBEAT, 0, NULL);
+        link->heartbeat_due_ns = now_ns + RKT_LINK_HEARTBEAT_NS;
+    }
+    return was_busy;
+}
+
+bool rkt_link_is_silent(const struct rkt_link *link, uint64_t now_ns)
+{
+    return now_ns > link->heard_ns && now_ns - link->heard_ns > RKT_LINK_SILENT_NS;
+}

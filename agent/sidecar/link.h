@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_AGENT_SIDECAR_LINK_H
+#define RKT_AGENT_SIDECAR_LINK_H
+
+/*
+ * link - a sidecar's side of the run protocol: what it says to rank 0 and what it heard.
+ *
+ * Silence of RKT_LINK_SILENT_NS means that rank 0 is lost as far as waiting for it goes. It may
+ * come back (a stalled disk holds it up too), so that nothing is thrown away for it before the
+ * job's end.
+ *
+ * Threads: one.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/node_id.h"
+#include "common/run_message.h"
+#include "common/status.h"
+#include "common/transport.h"
+
+#define RKT_LINK_HEARTBEAT_NS UINT64_C(1000000000)
+#define RKT_LINK_SILENT_NS UINT64_C(10000000000)
+
+/* Plain data; the fields after the first group are for reading. */
+struct rkt_link {
+    struct rkt_transport *transport;
+    uint64_t heartbeat_due_ns;
+    uint64_t heard_ns;
+
+    bool is_welcome;
+    bool is_refused;
+    bool has_abort;
+    bool has_leave;
+    struct rkt_run_message welcome; /* or the refusal */
+    int32_t abort_rank;
+    struct rkt_run_message leave;
+};
+
+/* What HELLO says of this sidecar. */
+struct rkt_link_self {
+    const struct rkt_node_id *node;
+    int32_t job_rank; /* -1: not known */
+    bool is_per_node;
+};
+
+/* Says HELLO. */
+enum rkt_status rkt_link_init(struct rkt_link *link, struct rkt_transport *transport,
+                              const struct rkt_link_self *self, uint64_t now_ns,
+                              struct rkt_error *err);
+
+/* Take what has come and send the heartbeat that is due; true when something came. */
+bool rkt_link_step(struct rkt_link *link, uint64_t now_ns);
+
+enum rkt_status rkt_link_say(struct rkt_link *link, enum rkt_run_type type, int32_t value,
+                             struct rkt_error *err);
+
+bool rkt_link_is_silent(const struct rkt_link *link, uint64_t now_ns);
+
+#endif

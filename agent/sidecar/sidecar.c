@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sidecar/sidecar.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/control.h"
+#include "agent/sidecar/clock_probe.h"
+#include "agent/sidecar/link.h"
+#include "agent/sidecar/own_source.h"
+#include "agent/sidecar/process_set.h"
+#include "agent/sidecar/send.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/run_message.h"
+
+#define S UINT64_C(1000000000)
+#define JOIN_LIMIT_NS (25 * S)
+/* Processes that outlive the job get so long to close capture; then they are cut. */
+#define ORPHAN_LIMIT_NS (3 * S)
+#define CLOCKING_LIMIT_NS (3 * S)
+#define ABORT_FLUSH_LIMIT_NS (5 * S)
+#define BURST_COUNT 3u
+#define START_GAP_NS (3 * S / 10)
+#define END_GAP_NS (S / 20)
+#define POLL_FDS_MAX 64
+
+enum phase {
+    PHASE_JOINING,
+    PHASE_RUNNING,
+    PHASE_DRAINING,
+    PHASE_CLOCKING,
+    PHASE_FLUSHING,
+    PHASE_WAITING,
+    PHASE_LEFT,
+};
+
+struct rkt_sidecar {
+    struct rkt_sidecar_config config;
+    int rank;
+    enum phase phase;
+    uint64_t phase_ns; /* when it began */
+
+    struct rkt_link link;
+    struct rkt_send_queue *queue;
+    struct rkt_own_source *own;
+    struct rkt_process_set *set;
+    struct rkt_clock_probe *probe; /* NULL on rank 0, which is the reference */
+
+    /* from the supervisor */
+    bool is_orphan; /* the supervisor is gone */
+    bool is_stopping;
+    bool is_report_done;
+    struct rkt_job_end job;
+    uint64_t job_end_ns;
+    uint64_t waiting_due_ns;
+
+    /* another rank failed: ABORT_JOB goes out once what was there by then is written */
+    bool is_aborting;
+    bool has_aborted;
+    uint64_t abort_frames;
+    uint64_t abort_limit_ns;
+
+    uint64_t flush_due_ns;
+    bool has_warned;
+    struct rkt_sidecar_leave leave;
+};
+
+static uint64_t read_raw(void *ctx)
+{
+    (void)ctx;
+    return rkt_now_raw_ns();
+}
+
+static enum rkt_status create_probe(struct rkt_sidecar *sidecar, struct rkt_error *err)
+{
+    struct rkt_clock_probe_config config = {
+        .transport = sidecar->config.transport,
+        .peer_source = 0,
+        .seed = (uint64_t)getpid() * 2654435761u,
+        .clock = read_raw,
+        .on_exchange = rkt_own_source_add,
+        .exchange_ctx = sidecar->own,
+    };
+
+    if (sidecar->rank == 0)
+        return RKT_OK;
+    return rkt_clock_probe_create(&config, &sidecar->probe, err);
+}
+
+static enum rkt_status create_set(struct rkt_sidecar *sidecar, struct rkt_error *err)
+{
+    struct rkt_process_set_config config = {
+        .listen_fd = sidecar->config.listen_fd,
+        .region = sidecar->config.region,
+        .capture_mask = sidecar->config.capture_mask,
+        .sidecar_rank = (uint32_t)sidecar->rank,
+        .sidecar_count = (uint32_t)rkt_transport_size(sidecar->config.transport),
+        .default_rank = sidecar->config.is_per_node ? -1 : sidecar->config.job_rank,
+        .node = sidecar->config.node,
+        .sink = rkt_send_queue_push,
+        .sink_ctx = sidecar->queue,
+    };
+
+    return rkt_process_set_create(&config, &sidecar->set, err);
+}
+
+enum rkt_status rkt_sidecar_create(const struct rkt_sidecar_config *config, uint64_t now_ns,
+                                   struct rkt_sidecar **sidecar_out, struct rkt_error *err)
+{
+    struct rkt_sidecar *sidecar = calloc(1, sizeof(*sidecar));
+    const struct rkt_link_self self = {
+        .node = &config->node, .job_rank = config->job_rank, .is_per_node = config->is_per_node};
+    enum rkt_status status;
+
+    if (!sidecar)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the sidecar");
+    sidecar->config = *config;
+    sidecar->rank = rkt_transport_rank(config->transport);
+    sidecar->phase_ns = now_ns;
+    sidecar->flush_due_ns = now_ns + config->flush_interval_ns;
+    status = rkt_send_queue_create(config->transport, config->queue_bytes, &sidecar->queue, err);
+    if (status == RKT_OK)
+        status = rkt_own_source_create((uint32_t)sidecar->rank, &config->node, rkt_send_queue_push,
+                                       sidecar->queue, &sidecar->own, err);
+    if (status == RKT_OK)
+        status = create_set(sidecar, err);
+    if (status == RKT_OK)
+        status = create_probe(sidecar, err);
+    if (status == RKT_OK)
+        status = rkt_link_init(&sidecar->link, config->transport, &self, now_ns, err);
+    if (status != RKT_OK) {
+        rkt_sidecar_destroy(sidecar);
+        return status;
+    }
+    *sidecar_out = sidecar;
+    return RKT_OK;
+}
+
+void rkt_sidecar_destroy(struct rkt_sidecar *sidecar)
+{
+    if (!sidecar)
+        return;
+    rkt_clock_probe_destroy(sidecar->probe);
+    rkt_process_set_destroy(sidecar->set);
+    rkt_own_source_destroy(sidecar->own);
+    rkt_send_queue_destroy(sidecar->queue);
+    free(sidecar);
+}
+
+/* Once per run: what failed was counted, and the rest goes on. */
+static void warn_once(struct rkt_sidecar *sidecar, enum rkt_status status,
+                      const struct rkt_error *err)
+{
+    if (status >= RKT_OK || sidecar->has_warned)
+        return;
+    sidecar->has_warned = true;
+    rkt_log(RKT_LOG_WARN, "sidecar", err->text, "status=%s", rkt_status_name(status));
+}
+
+static void enter(struct rkt_sidecar *sidecar, enum phase phase, uint64_t now_ns)
+{
+    sidecar->phase = phase;
+    sidecar->phase_ns = now_ns;
+    rkt_log(RKT_LOG_DEBUG, "sidecar", "phase", "phase=%d", (int)phase);
+}
+
+static void tell_supervisor(struct rkt_sidecar *sidecar, enum rkt_control_type type, int32_t value,
+                            const char *text)
+{
+    /* A supervisor that is gone shows as a hang-up, which is handled there. */
+    if (!sidecar->is_orphan)
+        (void)rkt_control_send(sidecar->config.control_fd, type, value, text, NULL);
+}
+
+/* ---- the supervisor ---- */
+
+static int32_t shell_code(int wait_status)
+{
+    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+static void job_has_ended(struct rkt_sidecar *sidecar, bool is_known, int wait_status,
+                          uint64_t now_ns)
+{
+    if (sidecar->phase >= PHASE_DRAINING)
+        return;
+    sidecar->job.is_known = is_known;
+    sidecar->job.wait_status = wait_status;
+    sidecar->job_end_ns = now_ns;
+    sidecar->waiting_due_ns = now_ns + RKT_CONTROL_WAITING_NS;
+    /* A job that we stopped, or that a signal to all stopped, is not what went wrong first. */
+    if (is_known && wait_status != 0 && !sidecar->has_aborted && !sidecar->is_stopping)
+        (void)rkt_link_say(&sidecar->link, RKT_RUN_JOB_FAILED, shell_code(wait_status), NULL);
+    enter(sidecar, PHASE_DRAINING, now_ns);
+}
+
+static void take_control(struct rkt_sidecar *sidecar, const struct rkt_control_message *message,
+                         uint64_t now_ns)
+{
+    switch (message->type) {
+    case RKT_CONTROL_JOB_STARTED:
+        sidecar->job.pid = (pid_t)message->value;
+        break;
+    case RKT_CONTROL_JOB_ENDED:
+        job_has_ended(sidecar, true, message->value, now_ns);
+        break;
+    case RKT_CONTROL_REPORT_DONE:
+        sidecar->is_report_done = true;
+        break;
+    case RKT_CONTROL_STOP:
+        sidecar->is_stopping = true;
+        sidecar->flush_due_ns = now_ns;
+        break;
+    default: /* our own types, or those of a later version */
+        break;
+    }
+}
+
+static void hear_supervisor(struct rkt_sidecar *sidecar, uint64_t now_ns)
+{
+    struct rkt_control_message message;
+    enum rkt_status status = RKT_END;
+
+    while (!sidecar->is_orphan &&
+           (status = rkt_control_receive(sidecar->config.control_fd, &message, NULL)) == RKT_OK)
+        take_control(sidecar, &message, now_ns);
+    if (sidecar->is_orphan || status == RKT_AGAIN)
+        return;
+    sidecar->is_orphan = true;
+    sidecar->is_stopping = true;
+    sidecar->is_report_done = true;
+    job_has_ended(sidecar, false, 0, now_ns);
+}
+
+/* ---- events ---- */
+
+static void accept_processes(struct rkt_sidecar *sidecar)
+{
+    struct rkt_error err = {0};
+    enum rkt_status status;
+
+    do {
+        status = rkt_process_set_accept(sidecar->set, &err);
+        if (status < RKT_OK)
+            rkt_log(RKT_LOG_WARN, "sidecar", "a process could not connect", "reason=\"%s\"",
+                    err.text);
+    } while (status == RKT_OK);
+}
+
+static void move_events(struct rkt_sidecar *sidecar, uint64_t now_ns, struct rkt_activity *activity)
+{
+    struct rkt_drain_result result = {0};
+    struct rkt_error err = {0};
+
+    if (sidecar->phase >= PHASE_CLOCKING)
+        return;
+    accept_processes(sidecar);
+    warn_once(
+        sidecar,
+        rkt_process_set_drain(sidecar->set, rkt_send_queue_is_full(sidecar->queue), &result, &err),
+        &err);
+    if (result.fill_percent > activity->fill_percent)
+        activity->fill_percent = result.fill_percent;
+    if (now_ns < sidecar->flush_due_ns)
+        return;
+    sidecar->flush_due_ns = now_ns + sidecar->config.flush_interval_ns;
+    warn_once(sidecar, rkt_process_set_flush(sidecar->set, &err), &err);
+}
+
+static void move_own_events(struct rkt_sidecar *sidecar, uint64_t now_ns,
+                            struct rkt_activity *activity)
+{
+    struct rkt_error err = {0};
+
+    if (sidecar->phase < PHASE_FLUSHING)
+        warn_once(sidecar, rkt_own_source_step(sidecar->own, now_ns, &err), &err);
+    if (sidecar->probe && sidecar->link.is_welcome && sidecar->phase < PHASE_FLUSHING &&
+        rkt_clock_probe_step(sidecar->probe, &err))
+        activity->wants_soon = true;
+    if (sidecar->link.is_welcome && rkt_send_queue_step(sidecar->queue, &err))
+        activity->wants_soon = true;
+    if (!rkt_send_queue_is_empty(sidecar->queue))
+        activity->wants_soon = true;
+}
+
+/* ---- another rank failed ---- */
+
+static void begin_abort(struct rkt_sidecar *sidecar, uint64_t now_ns)
+{
+    struct rkt_send_counts counts;
+    struct rkt_error err = {0};
+
+    sidecar->is_aborting = true;
+    sidecar->abort_limit_ns = now_ns + ABORT_FLUSH_LIMIT_NS;
+    warn_once(sidecar, rkt_process_set_flush(sidecar->set, &err), &err);
+    rkt_send_queue_counts(sidecar->queue, &counts);
+    sidecar->abort_frames = counts.pushed_frames;
+}
+
+static void step_abort(struct rkt_sidecar *sidecar, uint64_t now_ns)
+{
+    struct rkt_send_counts counts;
+
+    if (!sidecar->link.has_abort || sidecar->has_aborted || sidecar->phase >= PHASE_DRAINING)
+        return;
+    if (!sidecar->is_aborting)
+        begin_abort(sidecar, now_ns);
+    rkt_send_queue_counts(sidecar->queue, &counts);
+    if (counts.acked_frames < sidecar->abort_frames && now_ns < sidecar->abort_limit_ns)
+        return;
+    sidecar->has_aborted = true;
+    tell_supervisor(sidecar, RKT_CONTROL_ABORT_JOB, sidecar->link.abort_rank, "");
+}
+
+/* ---- the phases ---- */
+
+static void leave(struct rkt_sidecar *sidecar, bool is_clean, int32_t value, uint64_t now_ns)
+{
+    sidecar->leave.is_clean = is_clean;
+    sidecar->leave.value = value;
+    enter(sidecar, PHASE_LEFT, now_ns);
+}
+
+static void step_joining(struct rkt_sidecar *sidecar, uint64_t now_ns)
+{
+    const struct rkt_run_message *welcome = &sidecar->link.welcome;
+    char text[160];
+
+    if (sidecar->link.is_refused || now_ns - sidecar->phase_ns > JOIN_LIMIT_NS) {
+        rkt_log(RKT_LOG_ERROR, "sidecar", "rank 0 did not take this rank in", "reason=\"%s\"",
+                sidecar->link.is_refused ? welcome->text : "no answer");
+        leave(sidecar, (welcome->flags & RKT_RUN_FLAG_CLEAN) != 0, 0, now_ns);
+        return;
+    }
+    if (!sidecar->link.is_welcome)
+        return;
+    (void)snprintf(text, sizeof(text), "%s %d", welcome->host, (int)welcome->value);
+    tell_supervisor(sidecar, RKT_CONTROL_READY, 0, text);
+    if (sidecar->probe)
+        rkt_clock_probe_schedule(sidecar->probe, BURST_COUNT, START_GAP_NS,
+                                 (welcome->flags & RKT_RUN_FLAG_CLOCK_LEADER) != 0);
+    enter(sidecar, PHASE_RUNNING, now_ns);
+}
+
+static void step_draining(struct rkt_sidecar *sidecar, uint64_t now_ns)
+{
+    uint64_t waited = now_ns - sidecar->job_end_ns;
+    struct rkt_error err = {0};
+
+    if (rkt_process_set_live_count(sidecar->set) > 0 && waited < ORPHAN_LIMIT_NS &&
+        waited < sidecar->config.drain_timeout_ns)
+        return;
+    warn_once(sidecar, rkt_process_set_end(sidecar->set, &sidecar->job, &err), &err);
+    if (sidecar->probe)
+        rkt_clock_probe_schedule(sidecar->probe, BURST_COUNT, END_GAP_NS, false);
+    enter(sidecar, PHASE_CLOCKING, now_ns);
+}
+
+static void step_clocking(struct rkt_sidecar *sidecar, uint64_t now_ns)
+{
+    struct rkt_send_counts counts;
+    struct rkt_error err = {0};
+
+    if (sidecar->probe && !rkt_clock_probe_is_idle(sidecar->probe) && sidecar->link.is_welcome &&
+        now_ns - sidecar->phase_ns < CLOCKING_LIMIT_NS)
+        return;
+    rkt_send_queue_counts(sidecar->queue, &counts);
+    warn_once(sidecar, rkt_own_source_end(sidecar->own, &counts, &err), &err);
+    enter(sidecar, PHASE_FLUSHING, now_ns);
+}
+
+static void step_flushing(struct rkt_sidecar *sidecar, uint64_t now_ns)
+{
+    bool is_late = now_ns - sidecar->job_end_ns > sidecar->config.drain_timeout_ns;
+
+    if (!rkt_send_queue_is_empty(sidecar->queue) && !is_late)
+        return;
+    if (!rkt_send_queue_is_empty(sidecar->queue)) {
+        rkt_log(RKT_LOG_WARN, "sidecar", "rank 0 did not take all in time: the rest is dropped",
+                "seconds=%d", (int)(sidecar->config.drain_timeout_ns / S));
+        rkt_send_queue_abandon(sidecar->queue);
+    }
+    (void)rkt_link_say(&sidecar->link, RKT_RUN_FLUSHED, 0, NULL);
+    enter(sidecar, PHASE_WAITING, now_ns);
+}
+
+static void step_waiting(struct rkt_sidecar *sidecar, uint64_t now_ns)
+{
+    const struct rkt_run_message *said = &sidecar->link.leave;
+
+    if (sidecar->link.has_leave)
+        leave(sidecar, (said->flags & RKT_RUN_FLAG_CLEAN) != 0, said->value, now_ns);
+}
+
+static void step_phase(struct rkt_sidecar *sidecar, uint64_t now_ns)
+{
+    switch (sidecar->phase) {
+    case PHASE_JOINING:
+        step_joining(sidecar, now_ns);
+        break;
+    case PHASE_DRAINING:
+        step_draining(sidecar, now_ns);
+        break;
+    case PHASE_CLOCKING:
+        step_clocking(sidecar, now_ns);
+        break;
+    case PHASE_FLUSHING:
+        step_flushing(sidecar, now_ns);
+        break;
+    case PHASE_WAITING:
+        step_waiting(sidecar, now_ns);
+        break;
+    case PHASE_RUNNING:
+    case PHASE_LEFT:
+        break;
+    }
+}
+
+/* After the job's end nobody waits for a rank 0 that says nothing. */
+static void check_rank_0(struct rkt_sidecar *sidecar, uint64_t now_ns)
+{
+    if (sidecar->phase < PHASE_CLOCKING || sidecar->phase == PHASE_LEFT ||
+        !rkt_link_is_silent(&sidecar->link, now_ns))
+        return;
+    rkt_log(RKT_LOG_WARN, "sidecar", "rank 0 is silent: its file may lack the end of this rank",
+            "seconds=%d", (int)(RKT_LINK_SILENT_NS / S));
+    leave(sidecar, false, 0, now_ns);
+}
+
+void rkt_sidecar_step(struct rkt_sidecar *sidecar, uint64_t now_ns, struct rkt_activity *activity)
+{
+    if (sidecar->phase == PHASE_LEFT)
+        return;
+    hear_supervisor(sidecar, now_ns);
+    if (rkt_link_step(&sidecar->link, now_ns))
+        activity->wants_soon = true;
+    move_events(sidecar, now_ns, activity);
+    move_own_events(sidecar, now_ns, activity);
+    step_abort(sidecar, now_ns);
+    step_phase(sidecar, now_ns);
+    check_rank_0(sidecar, now_ns);
+    (void)rkt_transport_progress(sidecar->config.transport);
+    if (sidecar->phase >= PHASE_DRAINING && sidecar->phase < PHASE_LEFT &&
+        now_ns >= sidecar->waiting_due_ns) {
+        tell_supervisor(sidecar, RKT_CONTROL_WAITING, 0, "");
+        sidecar->waiting_due_ns = now_ns + RKT_CONTROL_WAITING_NS;
+    }
+}
+
+void rkt_sidecar_wait(const struct rkt_sidecar *sidecar, uint64_t sleep_ns)
+{
+    const struct timespec limit = {.tv_sec = (time_t)(sleep_ns / S),
+                                   .tv_nsec = (long)(sleep_ns % S)};
+    struct pollfd polls[POLL_FDS_MAX];
+    int fds[POLL_FDS_MAX];
+    nfds_t count = 0;
+    size_t fd_count = rkt_process_set_fds(sidecar->set, fds, POLL_FDS_MAX - 1);
+
+    if (!sidecar->is_orphan)
+        polls[count++] = (struct pollfd){.fd = sidecar->config.control_fd, .events = POLLIN};
+    for (size_t i = 0; i < fd_count && sidecar->phase < PHASE_CLOCKING; i++)
+        polls[count++] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+    (void)ppoll(polls, count, &limit, NULL);
+}
+
+bool rkt_sidecar_has_left(const struct rkt_sidecar *sidecar, struct rkt_sidecar_leave *leave_out)
+{
+    if (sidecar->phase != PHASE_LEFT)
+        return false;
+    *leave_out = sidecar->leave;
+    return true;
+}
+
+bool rkt_sidecar_is_stopping(const struct rkt_sidecar *sidecar)
+{
+    return sidecar->is_stopping;
+}
+
+bool rkt_sidecar_is_report_done(const struct rkt_sidecar *sidecar)
+{
+    return sidecar->is_report_done;
+}

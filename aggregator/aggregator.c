@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "aggregator/aggregator.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "aggregator/clock_answer.h"
+#include "aggregator/finish.h"
+#include "aggregator/receiver.h"
+#include "aggregator/run_state.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/run_message.h"
+
+#define HEARTBEAT_NS UINT64_C(1000000000)
+#define LEAVE_LIMIT_NS UINT64_C(2000000000)
+
+struct rkt_aggregator {
+    struct rkt_aggregator_config config;
+    int rank_count;
+    enum rkt_aggregator_phase phase;
+    struct rkt_receiver *receiver;
+    struct rkt_clock_answer *clocks;
+    struct rkt_run_state *state;
+    struct rkt_peer_info *peers;
+
+    uint64_t now_ns; /* of the step under way */
+    uint64_t heartbeat_due_ns;
+    uint64_t leave_limit_ns;
+    bool is_stopping;
+    uint64_t stop_limit_ns;
+    bool is_file_whole;
+};
+
+static uint64_t read_raw(void *ctx)
+{
+    (void)ctx;
+    return rkt_now_raw_ns();
+}
+
+static enum rkt_status create_parts(struct rkt_aggregator *aggregator, uint64_t now_ns,
+                                    struct rkt_error *err)
+{
+    const struct rkt_aggregator_config *config = &aggregator->config;
+    enum rkt_status status;
+
+    aggregator->state = rkt_run_state_create(aggregator->rank_count, now_ns);
+    aggregator->peers = calloc((size_t)aggregator->rank_count, sizeof(*aggregator->peers));
+    if (!aggregator->state || !aggregator->peers)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a run of %d", aggregator->rank_count);
+    aggregator->peers[0].node = config->node;
+    aggregator->peers[0].is_per_node = config->is_per_node;
+    status = rkt_clock_answer_create(config->transport, read_raw, NULL, &aggregator->clocks, err);
+    if (status == RKT_OK)
+        status = rkt_receiver_create(config->transport, config->store_path, config->run,
+                                     &aggregator->receiver, err);
+    return status;
+}
+
+enum rkt_status rkt_aggregator_create(const struct rkt_aggregator_config *config, uint64_t now_ns,
+                                      struct rkt_aggregator **aggregator_out, struct rkt_error *err)
+{
+    struct rkt_aggregator *aggregator = calloc(1, sizeof(*aggregator));
+    enum rkt_status status;
+
+    if (!aggregator)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the aggregator");
+    aggregator->config = *config;
+    aggregator->rank_count = rkt_transport_size(config->transport);
+    aggregator->heartbeat_due_ns = now_ns + HEARTBEAT_NS;
+    status = create_parts(aggregator, now_ns, err);
+    if (status != RKT_OK) {
+        rkt_aggregator_destroy(aggregator);
+        return status;
+    }
+    *aggregator_out = aggregator;
+    return RKT_OK;
+}
+
+void rkt_aggregator_destroy(struct rkt_aggregator *aggregator)
+{
+    if (!aggregator)
+        return;
+    rkt_receiver_destroy(aggregator->receiver);
+    rkt_clock_answer_destroy(aggregator->clocks);
+    rkt_run_state_destroy(aggregator->state);
+    free(aggregator->peers);
+    free(aggregator);
+}
+
+/* ---- to the sidecars ---- */
+
+static void say(struct rkt_aggregator *aggregator, int rank, const struct rkt_run_message *message)
+{
+    uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
+
+    /* What cannot be sent is as silence to that rank, which has its own limits. */
+    (void)rkt_transport_send(aggregator->config.transport, rank, RKT_TAG_CONTROL_DOWN, buf,
+                             rkt_run_message_encode(message, buf), NULL);
+}
+
+static void say_to_all(struct rkt_aggregator *aggregator, const struct rkt_run_message *message)
+{
+    for (int rank = 0; rank < aggregator->rank_count; rank++) {
+        enum rkt_peer_state state = rkt_run_state_of(aggregator->state, rank);
+
+        if (state == RKT_PEER_JOINED || state == RKT_PEER_FLUSHED)
+            say(aggregator, rank, message);
+    }
+}
+
+/* The first sidecar of each kernel clock other than rank 0's measures it all along. */
+static bool is_clock_leader(const struct rkt_aggregator *aggregator, int rank)
+{
+    for (int other = 0; other < aggregator->rank_count; other++) {
+        if (other != rank &&
+            rkt_node_id_shares_clock(&aggregator->peers[other].node, &aggregator->peers[rank].node))
+            return false;
+    }
+    return rank != 0;
+}
+
+static void welcome(struct rkt_aggregator *aggregator, int rank,
+                    const struct rkt_run_message *hello)
+{
+    struct rkt_peer_info *peer = &aggregator->peers[rank];
+    struct rkt_run_message message = {.type = RKT_RUN_WELCOME,
+                                      .value = aggregator->config.master_port};
+
+    rkt_run_state_joined(aggregator->state, rank);
+    peer->is_known = true;
+    peer->is_per_node = (hello->flags & RKT_RUN_FLAG_PER_NODE) != 0;
+    peer->job_rank = (hello->flags & RKT_RUN_FLAG_RANK_KNOWN) != 0 ? hello->value : -1;
+    peer->node.time_namespace = hello->time_namespace;
+    (void)snprintf(peer->node.host, sizeof(peer->node.host), "%s", hello->host);
+    (void)snprintf(peer->node.boot_id, sizeof(peer->node.boot_id), "%s", hello->boot_id);
+    if (is_clock_leader(aggregator, rank))
+        message.flags |= RKT_RUN_FLAG_CLOCK_LEADER;
+    (void)snprintf(message.host, sizeof(message.host), "%s", aggregator->config.master_host);
+    say(aggregator, rank, &message);
+}
+
+void rkt_aggregator_refuse_all(struct rkt_transport *transport, const struct rkt_error *err)
+{
+    struct rkt_run_message message = {.type = RKT_RUN_REFUSED, .flags = RKT_RUN_FLAG_CLEAN};
+    uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
+    size_t len;
+
+    (void)snprintf(message.text, sizeof(message.text), "%.127s", err->text);
+    len = rkt_run_message_encode(&message, buf);
+    for (int rank = 0; rank < rkt_transport_size(transport); rank++)
+        (void)rkt_transport_send(transport, rank, RKT_TAG_CONTROL_DOWN, buf, len, NULL);
+}
+
+static void refuse(struct rkt_aggregator *aggregator, int rank, const struct rkt_error *err)
+{
+    struct rkt_run_message message = {.type = RKT_RUN_REFUSED};
+
+    (void)snprintf(message.text, sizeof(message.text), "%.127s", err->text);
+    rkt_log(RKT_LOG_WARN, "aggregator", "a sidecar was refused", "from=%d reason=\"%s\"", rank,
+            err->text);
+    say(aggregator, rank, &message);
+}
+
+static void job_failed(struct rkt_aggregator *aggregator, int rank, int32_t code)
+{
+    struct rkt_run_message message = {.type = RKT_RUN_ABORT, .value = rank};
+
+    if (!rkt_run_state_failed(aggregator->state, rank, code))
+        return;
+    rkt_log(RKT_LOG_WARN, "aggregator", "the job failed on a rank", "from=%d code=%d abort=%d",
+            rank, (int)code, aggregator->config.is_abort_on_failure);
+    if (aggregator->config.is_abort_on_failure)
+        say_to_all(aggregator, &message);
+}
+
+/* ---- from the sidecars ---- */
+
+static void take(struct rkt_aggregator *aggregator, int rank, const struct rkt_run_message *message)
+{
+    switch (message->type) {
+    case RKT_RUN_HELLO:
+        welcome(aggregator, rank, message);
+        break;
+    case RKT_RUN_JOB_FAILED:
+        job_failed(aggregator, rank, message->value);
+        break;
+    case RKT_RUN_FLUSHED:
+        rkt_run_state_flushed(aggregator->state, rank);
+        break;
+    default: /* a heartbeat, or a type of a later version */
+        break;
+    }
+}
+
+static bool take_control(struct rkt_aggregator *aggregator)
+{
+    uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
+    struct rkt_run_message message;
+    struct rkt_arrival arrival = {0};
+    struct rkt_error err = {0};
+    enum rkt_status status = rkt_transport_receive(aggregator->config.transport, RKT_TAG_CONTROL_UP,
+                                                   buf, sizeof(buf), &arrival, &err);
+
+    if (status != RKT_OK && status != RKT_ERR_RANGE)
+        return false;
+    rkt_run_state_heard(aggregator->state, arrival.from, aggregator->now_ns);
+    if (status == RKT_OK)
+        status = rkt_run_message_decode(buf, arrival.len_bytes, &message, &err);
+    if (status == RKT_OK)
+        take(aggregator, arrival.from, &message);
+    else if (status == RKT_ERR_VERSION)
+        refuse(aggregator, arrival.from, &err);
+    return true;
+}
+
+static void heard_frame(void *ctx, int rank)
+{
+    struct rkt_aggregator *aggregator = ctx;
+
+    rkt_run_state_heard(aggregator->state, rank, aggregator->now_ns);
+}
+
+/* ---- the end ---- */
+
+static void log_totals(const struct rkt_aggregator *aggregator)
+{
+    struct rkt_stream_counts total = {0}, counts;
+
+    for (int rank = 0; rank < aggregator->rank_count; rank++) {
+        rkt_source_streams_counts(rkt_receiver_streams(aggregator->receiver), rank, &counts);
+        total.frame_count += counts.frame_count;
+        total.bad_count += counts.bad_count;
+        total.duplicate_count += counts.duplicate_count;
+        total.gap_count += counts.gap_count;
+    }
+    rkt_log(RKT_LOG_INFO, "aggregator", "the file is closed",
+            "frames=%llu bytes=%llu bad=%llu twice=%llu missing=%llu lost_ranks=%d whole=%d",
+            (unsigned long long)total.frame_count,
+            (unsigned long long)rkt_receiver_bytes(aggregator->receiver),
+            (unsigned long long)total.bad_count, (unsigned long long)total.duplicate_count,
+            (unsigned long long)total.gap_count, rkt_run_state_lost_count(aggregator->state),
+            aggregator->is_file_whole);
+}
+
+static void close_file(struct rkt_aggregator *aggregator)
+{
+    const struct rkt_finish finish = {.receiver = aggregator->receiver,
+                                      .state = aggregator->state,
+                                      .clocks = aggregator->clocks,
+                                      .peers = aggregator->peers,
+                                      .rank_count = aggregator->rank_count};
+    struct rkt_error err = {0};
+    enum rkt_status status;
+
+    for (int rank = 0; rank < aggregator->rank_count; rank++) {
+        if (rkt_run_state_of(aggregator->state, rank) == RKT_PEER_LOST) {
+            rkt_receiver_ignore(aggregator->receiver, rank);
+            rkt_log(RKT_LOG_WARN, "aggregator", "a rank was lost: its sidecar went silent",
+                    "from=%d", rank);
+        }
+    }
+    status = rkt_finish_write(&finish, &err);
+    if (status == RKT_OK)
+        status = rkt_receiver_close(aggregator->receiver, &err);
+    aggregator->is_file_whole = status == RKT_OK;
+    if (status != RKT_OK)
+        rkt_log(RKT_LOG_ERROR, "aggregator", "the file has no index; it is readable all the same",
+                "reason=\"%s\"", err.text);
+    aggregator->phase = RKT_AGGREGATOR_CLOSED;
+    log_totals(aggregator);
+}
+
+static void step_phase(struct rkt_aggregator *aggregator, uint64_t now_ns)
+{
+    switch (aggregator->phase) {
+    case RKT_AGGREGATOR_OPEN:
+        if (rkt_run_state_is_over(aggregator->state, now_ns) ||
+            (aggregator->is_stopping && now_ns >= aggregator->stop_limit_ns))
+            close_file(aggregator);
+        break;
+    case RKT_AGGREGATOR_LEAVING:
+        if (!rkt_transport_progress(aggregator->config.transport) ||
+            now_ns >= aggregator->leave_limit_ns)
+            aggregator->phase = RKT_AGGREGATOR_DONE;
+        break;
+    case RKT_AGGREGATOR_CLOSED:
+    case RKT_AGGREGATOR_DONE:
+        break;
+    }
+}
+
+bool rkt_aggregator_step(struct rkt_aggregator *aggregator, uint64_t now_ns)
+{
+    static const struct rkt_run_message heartbeat = {.type = RKT_RUN_HEARTBEAT};
+    bool is_busy;
+
+    aggregator->now_ns = now_ns;
+    while (take_control(aggregator)) {
+    }
+    is_busy = rkt_receiver_step(aggregator->receiver, heard_frame, aggregator);
+    is_busy |= rkt_clock_answer_step(aggregator->clocks, NULL);
+    if (now_ns >= aggregator->heartbeat_due_ns && aggregator->phase < RKT_AGGREGATOR_LEAVING) {
+        aggregator->heartbeat_due_ns = now_ns + HEARTBEAT_NS;
+        say_to_all(aggregator, &heartbeat);
+    }
+    /* Frames that were there with the last FLUSHED are taken first. */
+    if (!is_busy)
+        step_phase(aggregator, now_ns);
+    return is_busy;
+}
+
+void rkt_aggregator_stop(struct rkt_aggregator *aggregator, uint64_t now_ns)
+{
+    if (aggregator->is_stopping)
+        return;
+    aggregator->is_stopping = true;
+    aggregator->stop_limit_ns = now_ns + RKT_AGGREGATOR_STOP_NS;
+}
+
+void rkt_aggregator_release(struct rkt_aggregator *aggregator, uint64_t now_ns)
+{
+    struct rkt_run_message message = {.type = RKT_RUN_LEAVE};
+    bool is_clean = rkt_run_state_lost_count(aggregator->state) == 0 && !aggregator->is_stopping;
+
+    if (aggregator->phase != RKT_AGGREGATOR_CLOSED)
+        return;
+    if (is_clean)
+        message.flags |= RKT_RUN_FLAG_CLEAN;
+    (void)rkt_run_state_first_failed(aggregator->state, &message.value);
+    say_to_all(aggregator, &message);
+    aggregator->phase = RKT_AGGREGATOR_LEAVING;
+    aggregator->leave_limit_ns = now_ns + LEAVE_LIMIT_NS;
+}
+
+enum rkt_aggregator_phase rkt_aggregator_phase_of(const struct rkt_aggregator *aggregator)
+{
+    return aggregator->phase;
+}
+
+bool rkt_aggregator_is_file_whole(const struct rkt_aggregator *aggregator)
+{
+    return aggregator->is_file_whole;
+}

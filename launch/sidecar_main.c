@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two programs: ranktrace-sidecar, a run of one process without MPI, and ranktrace-sidecar-mpi
+ * (RKT_SIDECAR_MPI), which is the same over MPI. On rank 0 the aggregator runs in the same loop.
+ */
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/control.h"
+#include "agent/hello.h"
+#include "agent/sidecar/pace.h"
+#include "agent/sidecar/sidecar.h"
+#include "aggregator/aggregator.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/node_id.h"
+#include "common/transport.h"
+#include "launch/sidecar_options.h"
+
+#define REPORT_LIMIT_NS (UINT64_C(600) * 1000000000)
+#define REFUSE_LIMIT_NS (UINT64_C(2) * 1000000000)
+
+struct program {
+    struct rkt_sidecar_options options;
+    struct rkt_node_id node;
+    struct rkt_hello environment; /* rank and world size, as the launcher says */
+    struct rkt_transport *transport;
+    int listen_fd;
+    char store_path[4096];
+    struct rkt_run_info run;
+    struct rkt_sidecar *sidecar;
+    struct rkt_aggregator *aggregator; /* rank 0 */
+    struct rkt_pace pace;
+    bool has_said_closed;
+    uint64_t closed_ns;
+};
+
+static enum rkt_status create_transport(struct rkt_transport **out, struct rkt_error *err)
+{
+#ifdef RKT_SIDECAR_MPI
+    return rkt_transport_mpi_create(out, err);
+#else
+    return rkt_transport_local_create(out, err);
+#endif
+}
+
+/* For MASTER_PORT. Free a moment ago is the best that anyone can say; 0 where there is none. */
+static uint16_t find_free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t address_bytes = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    uint16_t port = 0;
+
+    if (fd < 0)
+        return 0;
+    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+        getsockname(fd, (struct sockaddr *)&address, &address_bytes) == 0)
+        port = ntohs(address.sin_port);
+    close(fd);
+    return port;
+}
+
+static int job_rank(const struct program *program)
+{
+    if (program->options.per_node)
+        return -1;
+    return program->environment.rank >= 0 ? program->environment.rank
+                                          : rkt_transport_rank(program->transport);
+}
+
+static void describe_run(struct program *program)
+{
+    struct rkt_run_info *run = &program->run;
+    int world_size = program->environment.world_size;
+
+    *run = (struct rkt_run_info){.producer = RKT_PRODUCER_CAPTURE,
+                                 .reference_clock = RKT_CLOCK_MONOTONIC_RAW,
+                                 .start_realtime_ns = rkt_now_real_ns()};
+    if (!program->options.per_node)
+        run->rank_count = (uint32_t)rkt_transport_size(program->transport);
+    else if (world_size > rkt_transport_size(program->transport))
+        run->rank_count = (uint32_t)world_size;
+    (void)snprintf(run->version, sizeof(run->version), "%s", RKT_VERSION);
+    (void)snprintf(run->command, sizeof(run->command), "%s", program->options.command);
+    (void)snprintf(run->host, sizeof(run->host), "%s", program->node.host);
+}
+
+static enum rkt_status create_aggregator(struct program *program, struct rkt_error *err)
+{
+    bool is_alone = rkt_transport_size(program->transport) == 1;
+    struct rkt_aggregator_config config = {
+        .transport = program->transport,
+        .store_path = program->store_path,
+        .run = &program->run,
+        .node = program->node,
+        .master_host = is_alone ? "127.0.0.1" : program->node.host,
+        .master_port = find_free_port(),
+        .is_per_node = program->options.per_node,
+        .is_abort_on_failure = program->options.is_abort_on_failure,
+    };
+
+    if (rkt_transport_rank(program->transport) != 0)
+        return RKT_OK;
+    if (snprintf(program->store_path, sizeof(program->store_path), "%s/timeline.rkt",
+                 program->options.output) >= (int)sizeof(program->store_path))
+        return rkt_fail(err, RKT_ERR_INVALID, "the path of the output folder is too long");
+    describe_run(program);
+    return rkt_aggregator_create(&config, rkt_now_raw_ns(), &program->aggregator, err);
+}
+
+static enum rkt_status create_sidecar(struct program *program, struct rkt_error *err)
+{
+    struct rkt_sidecar_config config = {
+        .transport = program->transport,
+        .control_fd = (int)program->options.control_fd,
+        .listen_fd = program->listen_fd,
+        .region = program->options.region,
+        .capture_mask = program->options.capture_mask,
+        .job_rank = job_rank(program),
+        .is_per_node = program->options.per_node,
+        .drain_timeout_ns = program->options.drain_timeout_ns,
+        .flush_interval_ns = program->options.flush_interval_ns,
+        .queue_bytes = program->options.queue_bytes,
+        .node = program->node,
+    };
+
+    return rkt_sidecar_create(&config, rkt_now_raw_ns(), &program->sidecar, err);
+}
+
+/* The others wait for a WELCOME: they get the reason instead. */
+static void refuse_all(struct program *program, const struct rkt_error *err)
+{
+    uint64_t limit_ns = rkt_now_raw_ns() + REFUSE_LIMIT_NS;
+
+    rkt_aggregator_refuse_all(program->transport, err);
+    while (rkt_transport_progress(program->transport) && rkt_now_raw_ns() < limit_ns)
+        usleep(RKT_PACE_MIN_NS / 1000);
+}
+
+static enum rkt_status create(struct program *program, bool *has_refused, struct rkt_error *err)
+{
+    /* First, whatever else fails here: the other ranks wait in MPI_Init for this one. */
+    enum rkt_status status = create_transport(&program->transport, err);
+
+    if (!program->transport)
+        return status;
+    rkt_log_init(rkt_transport_rank(program->transport));
+    status = create_aggregator(program, err);
+    if (status != RKT_OK) {
+        refuse_all(program, err);
+        *has_refused = true;
+        return status;
+    }
+    status = rkt_hello_listen(program->options.socket, &program->listen_fd, err);
+    if (status == RKT_OK)
+        status = create_sidecar(program, err);
+    return status;
+}
+
+/* The end of the file, the report, and that all may leave. */
+static void step_end(struct program *program, uint64_t now_ns)
+{
+    bool is_alone = rkt_transport_size(program->transport) == 1;
+
+    /* Alone there is no mpirun that would kill: the job ends as it likes. */
+    if (!is_alone && rkt_sidecar_is_stopping(program->sidecar))
+        rkt_aggregator_stop(program->aggregator, now_ns);
+    if (rkt_aggregator_phase_of(program->aggregator) != RKT_AGGREGATOR_CLOSED)
+        return;
+    if (!program->has_said_closed) {
+        program->has_said_closed = true;
+        program->closed_ns = now_ns;
+        (void)rkt_control_send((int)program->options.control_fd, RKT_CONTROL_STORE_CLOSED,
+                               !rkt_aggregator_is_file_whole(program->aggregator),
+                               program->store_path, NULL);
+    }
+    if (rkt_sidecar_is_report_done(program->sidecar) ||
+        now_ns - program->closed_ns > REPORT_LIMIT_NS)
+        rkt_aggregator_release(program->aggregator, now_ns);
+}
+
+static bool is_done(const struct program *program, struct rkt_sidecar_leave *leave_out)
+{
+    return rkt_sidecar_has_left(program->sidecar, leave_out) &&
+           (!program->aggregator ||
+            rkt_aggregator_phase_of(program->aggregator) == RKT_AGGREGATOR_DONE);
+}
+
+static struct rkt_sidecar_leave loop(struct program *program)
+{
+    struct rkt_sidecar_leave leave = {0};
+
+    while (!is_done(program, &leave)) {
+        struct rkt_activity activity = {0};
+        uint64_t now_ns = rkt_now_raw_ns();
+        uint64_t sleep_ns;
+
+        rkt_sidecar_step(program->sidecar, now_ns, &activity);
+        if (program->aggregator) {
+            activity.wants_now |= rkt_aggregator_step(program->aggregator, now_ns);
+            step_end(program, now_ns);
+        }
+        sleep_ns = rkt_pace_next_ns(&program->pace, &activity);
+        if (sleep_ns > 0)
+            rkt_sidecar_wait(program->sidecar, sleep_ns);
+    }
+    return leave;
+}
+
+static void destroy(struct program *program, bool is_clean)
+{
+    rkt_sidecar_destroy(program->sidecar);
+    rkt_aggregator_destroy(program->aggregator);
+    rkt_transport_destroy(program->transport, is_clean);
+    if (program->listen_fd >= 0)
+        close(program->listen_fd);
+    (void)unlink(program->options.socket);
+}
+
+int main(int argc, char **argv)
+{
+    static struct program program = {.listen_fd = -1};
+    struct rkt_sidecar_leave leave;
+    struct rkt_error err = {0};
+    bool has_refused = false; /* then all leave, and MPI_Finalize is safe */
+    enum rkt_status status;
+
+    rkt_log_init(-1);
+    status = rkt_sidecar_options_parse(argc, argv, &program.options, &err);
+    if (status == RKT_END)
+        return 0;
+    if (status != RKT_OK) {
+        (void)fprintf(stderr, "ranktrace-sidecar: %s\n", err.text);
+        return 2;
+    }
+    rkt_node_id_read(&program.node);
+    rkt_hello_fill(&program.environment);
+    status = create(&program, &has_refused, &err);
+    if (status != RKT_OK) {
+        rkt_log(RKT_LOG_ERROR, "sidecar", "cannot start", "reason=\"%s\"", err.text);
+        destroy(&program, has_refused);
+        return 1;
+    }
+    leave = loop(&program);
+    (void)rkt_control_send((int)program.options.control_fd, RKT_CONTROL_DONE, leave.value, "",
+                           NULL);
+    destroy(&program, leave.is_clean);
+    return leave.is_clean ? 0 : 1;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_summary - what a store says, one line per source, for scripts to look for:
+ *
+ *   run ranks=4 trailer=1 damaged=0 gaps=0 sources=8 command="..."
+ *   source number=1 role=rank rank=1 kernels=100 comms=1 steps=1 pairs=0 exchanges=0 lost=0
+ *          named=100 end=exited code=0 cut=0 align=reference knots=0     (all on one line)
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/store_reader.h"
+#include "common/strtab.h"
+
+struct totals {
+    uint64_t counts[RKT_EVENT_KIND_COUNT];
+    uint64_t step_count;
+    uint64_t lost_count;
+    uint64_t named_count; /* kernels with the right name for their number */
+    struct rkt_strtab *tab;
+};
+
+static enum rkt_status add(void *ctx, const struct rkt_event *events, size_t count,
+                           struct rkt_error *err)
+{
+    struct totals *totals = ctx;
+
+    (void)err;
+    for (size_t i = 0; i < count; i++) {
+        const struct rkt_event *event = &events[i];
+        char want[32];
+
+        totals->counts[event->kind]++;
+        totals->step_count += event->kind == RKT_EVENT_RANGE && event->type == RKT_RANGE_STEP;
+        totals->lost_count += event->kind == RKT_EVENT_LOSS ? event->loss.count : 0;
+        (void)snprintf(want, sizeof(want), "kernel_%u", event->correlation_id % 10);
+        if (event->kind == RKT_EVENT_KERNEL) {
+            const char *name = rkt_strtab_get(totals->tab, event->name_id, NULL);
+            size_t at = 0;
+
+            while (want[at] != '\0' && want[at] == name[at])
+                at++;
+            totals->named_count += want[at] == name[at];
+        }
+    }
+    return RKT_OK;
+}
+
+static void print_source(struct rkt_store_reader *reader, const struct rkt_store_source *source)
+{
+    static const char *const ROLES[] = {"rank", "helper", "sidecar"};
+    static const char *const REASONS[] = {"unknown", "exited", "signaled", "lost"};
+    static const char *const STATES[] = {"unaligned", "reference", "measured", "wall"};
+    struct totals totals = {.tab = rkt_strtab_create()};
+
+    (void)rkt_store_reader_walk(reader, source->info.source, totals.tab, add, &totals, NULL);
+    (void)printf(
+        "source number=%u role=%s rank=%d kernels=%llu comms=%llu steps=%llu pairs=%llu "
+        "exchanges=%llu lost=%llu named=%llu end=%s code=%d cut=%d align=%s knots=%zu\n",
+        source->info.source, ROLES[source->info.role],
+        source->info.rank_known ? (int)source->info.rank : -1,
+        (unsigned long long)totals.counts[RKT_EVENT_KERNEL],
+        (unsigned long long)totals.counts[RKT_EVENT_COMM], (unsigned long long)totals.step_count,
+        (unsigned long long)totals.counts[RKT_EVENT_CLOCK_PAIR],
+        (unsigned long long)totals.counts[RKT_EVENT_CLOCK_EXCHANGE],
+        (unsigned long long)totals.lost_count, (unsigned long long)totals.named_count,
+        source->has_end ? REASONS[source->end.reason] : "none",
+        source->end.reason == RKT_END_SIGNALED ? source->end.signal_number : source->end.exit_code,
+        source->end.cut_short, source->has_align ? STATES[source->align.state] : "none",
+        source->align.knot_count);
+    rkt_strtab_destroy(totals.tab);
+}
+
+int main(int argc, char **argv)
+{
+    struct rkt_store_reader *reader = NULL;
+    const struct rkt_store_health *health;
+    struct rkt_error err = {0};
+
+    if (argc != 2 || rkt_store_reader_open(argv[1], &reader, &err) != RKT_OK) {
+        (void)fprintf(stderr, "store_summary: %s\n", argc == 2 ? err.text : "one FILE, please");
+        return 1;
+    }
+    health = rkt_store_reader_health(reader);
+    (void)printf("run ranks=%u trailer=%d damaged=%llu gaps=%llu sources=%zu command=\"%s\"\n",
+                 rkt_store_reader_run(reader)->rank_count, health->has_trailer,
+                 (unsigned long long)health->damaged_frames,
+                 (unsigned long long)health->seq_gap_count, rkt_store_reader_source_count(reader),
+                 rkt_store_reader_run(reader)->command);
+    for (size_t i = 0; i < rkt_store_reader_source_count(reader); i++)
+        print_source(reader, rkt_store_reader_source(reader, i));
+    rkt_store_reader_close(reader);
+    return 0;
+}
