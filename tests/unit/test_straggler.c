@@ -5,8 +5,8 @@
 #include "fake_run.h"
 #include "rkt_test.h"
 
-#define MS 1000000
-#define STEP_NS (100 * (int64_t)MS)
+#define MS INT64_C(1000000)
+#define STEP_NS (100 * MS)
 
 /*
  * Steps of 100 ms of which a rank computes 60 ms, transfers 5 ms and loses `extra_ns` more to
@@ -160,8 +160,8 @@ static void warmup_is_left_out(void **state)
         for (size_t i = 0; i < 2; i++) { /* the first two take seconds, and more on rank 0 */
             struct rkt_window *window = &run.result.ranks[r].steps[i].window;
 
-            window->end_ns = window->start_ns + 4000 * (int64_t)MS;
-            window->parts.compute_ns = r == 0 ? 3900 * (int64_t)MS : 100 * (int64_t)MS;
+            window->end_ns = window->start_ns + 4000 * MS;
+            window->parts.compute_ns = r == 0 ? 3900 * MS : 100 * MS;
         }
     }
     find(&run);
