@@ -15,7 +15,11 @@
 #include "agent/capture/cupti_api_names.h"
 #include "agent/capture/cupti_buffers.h"
 #include "agent/capture/cupti_convert.h"
+#include "agent/capture/cupti_devices.h"
 #include "agent/capture/cupti_library.h"
+#include "agent/capture/cupti_watch.h"
+#include "agent/capture/marks.h"
+#include "agent/capture/nccl_source.h"
 #include "common/clock.h"
 
 #define FLUSH_INTERVAL_MS 1000
@@ -23,6 +27,7 @@
 #define ROOM_STEP_NS 500000       /* between two looks for room in the ring */
 #define ROOM_WAIT_NS 100000000u   /* at most so long for one buffer */
 #define STOP_WAIT_NS 2000000000u  /* at most so long for all that is left at exit */
+#define GAP_MIN_NS 2000000000u    /* twice the flush interval: shorter is no gap */
 #define SMALLEST_RECORD_BYTES 40u /* an API record: the unit in which unread bytes are counted */
 
 /* What is switched on, in this order: buffers can be requested from the first one on. */
@@ -39,6 +44,11 @@ struct rkt_cupti_source {
     struct rkt_cupti_buffers *buffers;
     struct rkt_cupti_api_names *api_names;
     bool has_system_thread_ids;
+
+    struct rkt_cupti_devices devices;
+    struct rkt_cupti_watch watch;        /* the flush thread's; stop's after it has ended */
+    _Atomic uint64_t buffer_event_count; /* buffers asked for or given back */
+    _Atomic uint64_t gap_end_ns;         /* earliest stamp of a record since a gap was noticed */
 
     _Atomic bool was_started;
     _Atomic bool is_on;
@@ -57,7 +67,10 @@ static struct rkt_cupti_source *source_of_process(void)
 
 static void buffer_requested(uint8_t **buffer, size_t *size, size_t *record_count_max)
 {
-    *buffer = rkt_cupti_buffers_take(source_of_process()->buffers, size);
+    struct rkt_cupti_source *source = source_of_process();
+
+    *buffer = rkt_cupti_buffers_take(source->buffers, size);
+    atomic_fetch_add_explicit(&source->buffer_event_count, 1, memory_order_relaxed);
     *record_count_max = 0; /* as many as fit */
 }
 
@@ -95,6 +108,12 @@ static void convert_record(struct conversion *conversion, const CUpti_Activity *
     }
     if (event.kind == RKT_EVENT_API && conversion->source->has_system_thread_ids)
         rkt_threads_note_name(threads, event.thread_id);
+    else if (event.kind == RKT_EVENT_KERNEL)
+        rkt_cupti_devices_note(&conversion->source->devices, event.kernel.device_id);
+    if (event.start_ns <
+        atomic_load_explicit(&conversion->source->gap_end_ns, memory_order_relaxed))
+        atomic_store_explicit(&conversion->source->gap_end_ns, event.start_ns,
+                              memory_order_relaxed);
     wait_for_room(conversion->thread->ring, conversion->deadline_ns);
     (void)rkt_ring_push(conversion->thread->ring, &event);
 }
@@ -171,6 +190,7 @@ static void buffer_completed(CUcontext context, uint32_t stream_id, uint8_t *buf
     else if (rkt_capture_is_on() && valid_bytes > 0)
         count_unreadable(source, valid_bytes);
     rkt_cupti_buffers_put_back(source->buffers, buffer, valid_bytes);
+    atomic_fetch_add_explicit(&source->buffer_event_count, 1, memory_order_relaxed);
     errno = saved_errno;
 }
 
@@ -191,13 +211,60 @@ static void disable_kinds(const struct rkt_cupti_source *source)
         (void)source->library.disable(KINDS[i]);
 }
 
+/*
+ * The gap is over. It was none if records of that time have come after all: CUPTI may hold a
+ * buffer for long when a job makes few records and its GPU is never idle.
+ */
+static void push_gap(struct rkt_cupti_source *source)
+{
+    uint64_t now_ns = rkt_now_real_ns();
+    uint64_t end_ns = atomic_load_explicit(&source->gap_end_ns, memory_order_relaxed);
+    struct rkt_event event = {
+        .kind = RKT_EVENT_LOSS,
+        .clock_id = RKT_CLOCK_REALTIME,
+        .type = RKT_LOSS_CAPTURE_OFF,
+        .start_ns = source->watch.gap_start_ns,
+        .end_ns = end_ns < now_ns ? end_ns : now_ns,
+        .loss.lost_kind = RKT_EVENT_KERNEL,
+    };
+
+    if (event.end_ns > event.start_ns + GAP_MIN_NS)
+        (void)rkt_threads_push(source->capture->threads, &event);
+}
+
+static CUptiResult arm(struct rkt_cupti_source *source);
+
+static void watch_callbacks(struct rkt_cupti_source *source)
+{
+    uint64_t activity_count = rkt_nccl_source_activity(source->capture->nccl) +
+                              rkt_marks_activity(source->capture->marks);
+
+    switch (rkt_cupti_watch_tick(
+        &source->watch, rkt_now_real_ns(),
+        atomic_load_explicit(&source->buffer_event_count, memory_order_relaxed), activity_count)) {
+    case RKT_CUPTI_WATCH_NOTHING:
+        return;
+    case RKT_CUPTI_WATCH_GAP_BEGINS:
+        atomic_store_explicit(&source->gap_end_ns, UINT64_MAX, memory_order_relaxed);
+        return;
+    case RKT_CUPTI_WATCH_GAP_ENDS:
+        push_gap(source);
+        return;
+    case RKT_CUPTI_WATCH_REARM:
+        (void)arm(source);
+        return;
+    }
+}
+
 /* Flushing costs the job's threads a little, so only when CUPTI has something of ours. */
 static void flush(struct rkt_cupti_source *source)
 {
-    if (rkt_cupti_buffers_taken_count(source->buffers) == 0)
-        return;
-    (void)source->library.flush_all(0);
-    count_dropped(source);
+    if (rkt_cupti_buffers_taken_count(source->buffers) > 0) {
+        (void)source->library.flush_all(0);
+        count_dropped(source);
+        rkt_cupti_devices_send(&source->devices, source->capture->threads, source->capture->intern);
+    }
+    watch_callbacks(source);
 }
 
 /* The sidecar is gone: the thread ends before the process does, and nobody will join it. */
@@ -291,26 +358,34 @@ static void set_options(struct rkt_cupti_source *source)
                                      &is_zeroed);
 }
 
-/* NULL: on. "": there is no GPU here. Else the reason. */
-static const char *enable(struct rkt_cupti_source *source, char *why, size_t why_bytes)
+/* Take the callbacks and switch the kinds on; also again, after another tool had them. */
+static CUptiResult arm(struct rkt_cupti_source *source)
 {
     CUptiResult result = source->library.register_callbacks(buffer_requested, buffer_completed);
 
+    if (result == CUPTI_SUCCESS)
+        result = source->library.enable(KINDS[0]);
+    if (result != CUPTI_SUCCESS)
+        return result; /* without kernels the rest says little */
+    for (size_t i = 1; i < KIND_COUNT; i++)
+        (void)source->library.enable(KINDS[i]); /* without one of these the others say much */
+    rkt_cupti_api_names_apply(source->api_names, &source->library);
+    return CUPTI_SUCCESS;
+}
+
+/* NULL: on. "": there is no GPU here. Else the reason. */
+static const char *enable(struct rkt_cupti_source *source, char *why, size_t why_bytes)
+{
+    CUptiResult result;
+
     set_options(source);
-    for (size_t i = 0; i < KIND_COUNT && result == CUPTI_SUCCESS; i++) {
-        result = source->library.enable(KINDS[i]);
-        /* Without kernels the rest says little; without one of the rest the others say much. */
-        if (i > 0)
-            result = CUPTI_SUCCESS;
-    }
+    result = arm(source);
+    if (result == CUPTI_SUCCESS)
+        return NULL;
     if (result == CUPTI_ERROR_NOT_INITIALIZED || result == CUPTI_ERROR_UNKNOWN)
         return "";
-    if (result != CUPTI_SUCCESS) {
-        snprintf(why, why_bytes, "CUPTI refused with code %d", (int)result);
-        return why;
-    }
-    rkt_cupti_api_names_apply(source->api_names, &source->library);
-    return NULL;
+    snprintf(why, why_bytes, "CUPTI refused with code %d", (int)result);
+    return why;
 }
 
 void rkt_cupti_source_start(struct rkt_cupti_source *source, struct rkt_capture *capture)
@@ -360,6 +435,9 @@ bool rkt_cupti_source_stop(struct rkt_cupti_source *source)
     disable_kinds(source);
     (void)source->library.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     count_dropped(source);
+    rkt_cupti_devices_send(&source->devices, source->capture->threads, source->capture->intern);
+    if (source->watch.has_gap)
+        push_gap(source);
     return true;
 }
 

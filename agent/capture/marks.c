@@ -24,6 +24,7 @@ struct bucket_slot {
 };
 
 struct rkt_marks {
+    _Atomic uint64_t step_count; /* begun so far */
     _Atomic uint64_t step;
     _Atomic uint64_t step_start_ns; /* 0: no step is open */
     _Atomic uint32_t next_slot;
@@ -87,6 +88,7 @@ void ranktrace_step(uint64_t step)
     close_step(capture->marks, capture->threads, now_ns);
     atomic_store_explicit(&capture->marks->step, step, memory_order_relaxed);
     atomic_store_explicit(&capture->marks->step_start_ns, now_ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&capture->marks->step_count, 1, memory_order_relaxed);
 }
 
 void ranktrace_step_end(void)
@@ -301,6 +303,11 @@ void ranktrace_bucket_end(uint64_t handle)
 }
 
 /* ---- exit ---- */
+
+uint64_t rkt_marks_activity(const struct rkt_marks *marks)
+{
+    return atomic_load_explicit(&marks->step_count, memory_order_relaxed);
+}
 
 void rkt_marks_close(struct rkt_marks *marks, struct rkt_threads *threads)
 {

@@ -19,6 +19,9 @@ struct rkt_marks;
 struct rkt_marks *rkt_marks_create(void); /* NULL when memory is out */
 void rkt_marks_destroy(struct rkt_marks *marks);
 
+/* Grows while the job goes on, as far as its marks show. */
+uint64_t rkt_marks_activity(const struct rkt_marks *marks);
+
 /* The process ends: what is still open goes out as begun but not ended. */
 void rkt_marks_close(struct rkt_marks *marks, struct rkt_threads *threads);
 

@@ -55,6 +55,11 @@ void rkt_nccl_source_destroy(struct rkt_nccl_source *source)
     free(source);
 }
 
+uint64_t rkt_nccl_source_activity(const struct rkt_nccl_source *source)
+{
+    return atomic_load_explicit(&source->next_slot, memory_order_relaxed);
+}
+
 /* ---- communicators ---- */
 
 static uint32_t to_count(int value)

@@ -36,6 +36,9 @@ struct rkt_nccl_source *rkt_nccl_source_create(void); /* NULL when memory is out
 /* Only when NCCL never saw it. NULL is fine. */
 void rkt_nccl_source_destroy(struct rkt_nccl_source *source);
 
+/* Grows while the job goes on, as far as its collectives show. */
+uint64_t rkt_nccl_source_activity(const struct rkt_nccl_source *source);
+
 /* What NCCL says of a communicator when it makes one. */
 struct rkt_nccl_comm_info {
     uint64_t comm_id; /* 0: only its events will tell (v3) */

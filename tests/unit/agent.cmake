@@ -14,7 +14,7 @@ rkt_test(unit_capture_parts SOURCES test_capture_parts.c ${capture}/intern.c ${c
          LINK rkt_agent Threads::Threads LABELS unit)
 
 rkt_test(unit_cupti_parts SOURCES test_cupti_parts.c ${capture}/cupti_api_names.c
-                                  ${capture}/cupti_buffers.c ${capture}/cupti_convert.c
+                                  ${capture}/cupti_buffers.c ${capture}/cupti_convert.c ${capture}/cupti_watch.c
                                   ${capture}/intern.c ${capture}/thread.c
          LINK rkt_agent rkt_cuda_api Threads::Threads LABELS unit)
 rkt_test(unit_real_cupti SOURCES test_real_cupti.c capture_job.c
@@ -38,3 +38,5 @@ if(CMOCKA_FOUND)
       LD_LIBRARY_PATH=${CUDAToolkit_LIBRARY_DIR})
   endif()
 endif()
+
+rkt_script_test(unit_capture_exports capture_exports.sh LABELS unit)

@@ -181,7 +181,7 @@ static void assert_kernel_is_whole(const struct job *job, const struct rkt_event
 
 static void assert_step_is_whole(const struct job *job)
 {
-    const struct rkt_event *copy;
+    const struct rkt_event *event;
     size_t backward = 0;
 
     assert_nothing_lost(job);
@@ -194,13 +194,16 @@ static void assert_step_is_whole(const struct job *job)
     assert_int_equal(backward, BACKWARD_COUNT);
     assert_int_equal(job_count(job, RKT_EVENT_KERNEL, -1, NULL), FORWARD_COUNT + BACKWARD_COUNT);
     assert_int_equal(job_count(job, RKT_EVENT_SHAPE, -1, NULL), 2);
-    assert_int_equal(job_count(job, RKT_EVENT_MEMCPY, -1, &copy), 2);
-    assert_int_equal(copy->memcpy.bytes, COPY_BYTES);
+    assert_int_equal(job_count(job, RKT_EVENT_MEMCPY, -1, &event), 2);
+    assert_int_equal(event->memcpy.bytes, COPY_BYTES);
     assert_int_equal(job_count(job, RKT_EVENT_MEMSET, -1, NULL), 1);
     assert_int_equal(job_count(job, RKT_EVENT_SYNC, RKT_SYNC_CONTEXT, NULL), 1);
     assert_non_null(job_find(job, RKT_EVENT_API, "cuCtxSynchronize"));
     assert_non_null(job_find(job, RKT_EVENT_API, "cuMemAlloc"));
     assert_null(job_find(job, RKT_EVENT_API, "cuModuleGetFunction")); /* nobody asks for it */
+    assert_int_equal(job_count(job, RKT_EVENT_NAME, RKT_NAMED_DEVICE, &event), 1);
+    assert_int_equal(event->name.object_id, 0);
+    assert_true(strlen(job_name(job, event->name_id)) > 0);
 }
 
 static void every_launch_has_its_kernel_thread_and_shape(void **state)

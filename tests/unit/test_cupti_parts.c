@@ -3,6 +3,7 @@
 #include "agent/capture/cupti_api_names.h"
 #include "agent/capture/cupti_buffers.h"
 #include "agent/capture/cupti_convert.h"
+#include "agent/capture/cupti_watch.h"
 
 #include <unistd.h>
 
@@ -405,6 +406,54 @@ static void dry_pool_still_hands_out_a_buffer(void **state)
     rkt_cupti_buffers_destroy(buffers);
 }
 
+/* ---- another tool ---- */
+
+static void silence_of_a_busy_job_is_a_gap_and_then_a_new_start(void **state)
+{
+    struct rkt_cupti_watch watch = {0};
+    uint64_t now_ns = 1000;
+    uint64_t activity = 1;
+
+    (void)state;
+    assert_int_equal(rkt_cupti_watch_tick(&watch, now_ns, 5, activity), RKT_CUPTI_WATCH_NOTHING);
+    for (unsigned tick = 1; tick <= 2 * RKT_CUPTI_REARM_TICKS; tick++) {
+        enum rkt_cupti_verdict want = RKT_CUPTI_WATCH_NOTHING;
+
+        if (tick == RKT_CUPTI_GAP_TICKS)
+            want = RKT_CUPTI_WATCH_GAP_BEGINS;
+        else if (tick % RKT_CUPTI_REARM_TICKS == 0)
+            want = RKT_CUPTI_WATCH_REARM;
+        assert_int_equal(rkt_cupti_watch_tick(&watch, ++now_ns, 5, ++activity), want);
+    }
+    assert_true(watch.has_gap);
+    assert_int_equal(watch.gap_start_ns, 1000);
+    assert_int_equal(rkt_cupti_watch_tick(&watch, ++now_ns, 6, ++activity),
+                     RKT_CUPTI_WATCH_GAP_ENDS);
+    assert_int_equal(watch.gap_start_ns, 1000);
+    assert_int_equal(rkt_cupti_watch_tick(&watch, ++now_ns, 7, ++activity),
+                     RKT_CUPTI_WATCH_NOTHING);
+}
+
+static void job_that_hangs_or_has_no_gpu_work_yet_has_no_gap(void **state)
+{
+    static const struct {
+        const char *what;
+        uint64_t record_count;
+        bool goes_on;
+    } cases[] = {{"hang", 5, false}, {"no record so far", 0, true}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct rkt_cupti_watch watch = {0};
+
+        for (unsigned tick = 0; tick < 200; tick++) {
+            if (rkt_cupti_watch_tick(&watch, tick, cases[i].record_count,
+                                     cases[i].goes_on ? tick : 7) != RKT_CUPTI_WATCH_NOTHING)
+                fail_msg("%s: tick %u is taken for a gap", cases[i].what, tick);
+        }
+    }
+}
+
 #define CONVERTING(test) cmocka_unit_test_setup_teardown(test, make_converter, free_converter)
 
 int main(void)
@@ -421,6 +470,8 @@ int main(void)
         cmocka_unit_test(names_of_calls_lose_versions_and_are_sorted_out),
         CONVERTING(only_unwanted_calls_are_switched_off),
         cmocka_unit_test(dry_pool_still_hands_out_a_buffer),
+        cmocka_unit_test(silence_of_a_busy_job_is_a_gap_and_then_a_new_start),
+        cmocka_unit_test(job_that_hangs_or_has_no_gpu_work_yet_has_no_gap),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
