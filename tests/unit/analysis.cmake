@@ -11,3 +11,4 @@ rkt_test(unit_straggler SOURCES test_straggler.c fake_run.c LINK rkt_analysis LA
 rkt_test(unit_host_view SOURCES test_host_view.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_overlap SOURCES test_overlap.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_step_marks SOURCES test_step_marks.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_partition SOURCES test_partition.c fake_run.c LINK rkt_analysis LABELS unit)
