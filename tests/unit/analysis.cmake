@@ -12,3 +12,4 @@ rkt_test(unit_host_view SOURCES test_host_view.c fake_run.c LINK rkt_analysis LA
 rkt_test(unit_overlap SOURCES test_overlap.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_step_marks SOURCES test_step_marks.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_partition SOURCES test_partition.c fake_run.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_idle SOURCES test_idle.c fake_run.c LINK rkt_analysis LABELS unit)
