@@ -13,3 +13,4 @@ rkt_test(unit_overlap SOURCES test_overlap.c fake_run.c LINK rkt_analysis LABELS
 rkt_test(unit_step_marks SOURCES test_step_marks.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_partition SOURCES test_partition.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_idle SOURCES test_idle.c fake_run.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_step SOURCES test_step.c fake_run.c LINK rkt_analysis LABELS unit)
