@@ -6,6 +6,7 @@ set(RKT_SUMMARY "")
 
 # rkt_note(<what> <state> <why>) - one line of the summary
 function(rkt_note what state why)
+  string(REPLACE ";" "," why "${why}") # it would end the element of the list of lines
   set_property(GLOBAL APPEND PROPERTY RKT_SUMMARY_LINES "${what}|${state}|${why}")
 endfunction()
 
