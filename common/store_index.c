@@ -178,7 +178,8 @@ static bool place_entries(struct rkt_store_index *index)
 }
 
 enum rkt_status rkt_store_index_decode(struct rkt_bytes raw, struct rkt_store_entry *room,
-                                       struct rkt_store_index *index_out, struct rkt_error *err)
+                                       size_t room_count, struct rkt_store_index *index_out,
+                                       struct rkt_error *err)
 {
     struct rkt_item items[INDEX_KEY_END] = {{0}};
     bool has_key[INDEX_KEY_END] = {false};
@@ -189,6 +190,9 @@ enum rkt_status rkt_store_index_decode(struct rkt_bytes raw, struct rkt_store_en
     if (!read_items(raw, items, has_key))
         return rkt_fail(err, RKT_ERR_FORMAT, "index: not a map with its required keys");
     index.entry_count = (size_t)items[INDEX_ENTRY_COUNT].value;
+    if (index.entry_count > room_count)
+        return rkt_fail(err, RKT_ERR_FORMAT, "index: %zu frames where %zu are left",
+                        index.entry_count, room_count);
     index.previous_offset = items[INDEX_PREVIOUS_OFFSET].value;
     index.first_offset = items[INDEX_FIRST_OFFSET].value;
     index.entries = room;

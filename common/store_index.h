@@ -60,11 +60,12 @@ enum rkt_status rkt_store_index_encode(const struct rkt_store_index *index,
                                        struct rkt_codec_buf *buf, struct rkt_error *err);
 
 /*
- * Any bytes are safe input. `room` holds RKT_STORE_INDEX_FRAMES_MAX entries, which *index_out
- * points to. Offsets are sums of the sizes before, so that entries never overlap.
+ * Any bytes are safe input. `room` holds room_count entries at most, which *index_out points
+ * to. Offsets are sums of the sizes before, so that entries never overlap.
  */
 enum rkt_status rkt_store_index_decode(struct rkt_bytes raw, struct rkt_store_entry *room,
-                                       struct rkt_store_index *index_out, struct rkt_error *err);
+                                       size_t room_count, struct rkt_store_index *index_out,
+                                       struct rkt_error *err);
 
 /* The whole TRAILER frame. */
 void rkt_store_trailer_encode(const struct rkt_store_trailer *trailer,

@@ -98,28 +98,29 @@ static enum rkt_status load(struct rkt_store_reader *reader, struct rkt_store_en
 
 /* ---- open: which frames there are ---- */
 
+/* The INDEX frame at `offset`; `room` for its entries. *end_out: where the frame ends. */
 static enum rkt_status load_index_frame(struct rkt_store_reader *reader, uint64_t offset,
-                                        struct rkt_store_entry *room, struct rkt_store_index *index,
-                                        uint64_t *end_out, struct rkt_error *err)
+                                        struct rkt_store_entries room,
+                                        struct rkt_store_index *index, uint64_t *end_out)
 {
     struct rkt_store_entry entry = {.offset = offset, .kind = RKT_FRAME_INDEX};
-    struct rkt_frame_head head;
     uint8_t bytes[RKT_FRAME_HEAD_BYTES];
+    struct rkt_frame_head head;
     struct rkt_bytes raw;
-    enum rkt_status status = rkt_store_file_read(&reader->file, offset, bytes, sizeof(bytes), err);
+    enum rkt_status status = rkt_store_file_read(&reader->file, offset, bytes, sizeof(bytes), NULL);
 
     if (status == RKT_OK)
-        status = rkt_frame_head_decode(bytes, sizeof(bytes), &head, err);
+        status = rkt_frame_head_decode(bytes, sizeof(bytes), &head, NULL);
     if (status != RKT_OK)
         return status;
     entry.seq = head.seq;
     entry.frame_bytes = RKT_FRAME_HEAD_BYTES + head.packed_bytes;
-    status = fetch(reader, &entry, &head, err);
+    status = fetch(reader, &entry, &head, NULL);
     if (status == RKT_OK)
         status = rkt_unpack_payload(reader->packer, &head, reader->frame + RKT_FRAME_HEAD_BYTES,
-                                    &raw, err);
+                                    &raw, NULL);
     if (status == RKT_OK)
-        status = rkt_store_index_decode(raw, room, index, err);
+        status = rkt_store_index_decode(raw, room.items, room.count, index, NULL);
     if (status == RKT_OK)
         *end_out = offset + entry.frame_bytes;
     return status;
@@ -140,8 +141,7 @@ static bool index_joins(const struct rkt_store_index *index, uint64_t offset)
  * All entries by the chain of INDEX frames, filled in from the last to the first. False: the
  * index is not to be trusted, so scan. Each step goes to a lower offset, so a hostile chain ends.
  */
-static bool load_chain(struct rkt_store_reader *reader, const struct rkt_store_trailer *trailer,
-                       struct rkt_store_entry *room)
+static bool load_chain(struct rkt_store_reader *reader, const struct rkt_store_trailer *trailer)
 {
     uint64_t want_end = reader->file.file_bytes - RKT_STORE_TRAILER_BYTES;
     uint64_t offset = trailer->index_offset;
@@ -153,16 +153,16 @@ static bool load_chain(struct rkt_store_reader *reader, const struct rkt_store_t
         return false;
     reader->entries.count = left;
     while (want_end > 0) {
+        struct rkt_store_entries room = {.items = reader->entries.items, .count = left};
         struct rkt_store_index index;
         uint64_t end;
 
-        if (offset >= want_end ||
-            load_index_frame(reader, offset, room, &index, &end, NULL) != RKT_OK ||
-            end != want_end || !index_joins(&index, offset) || index.entry_count > left)
+        if (offset >= want_end || load_index_frame(reader, offset, room, &index, &end) != RKT_OK ||
+            end != want_end || !index_joins(&index, offset))
             return false;
-        left -= index.entry_count;
-        for (size_t i = 0; i < index.entry_count; i++)
-            reader->entries.items[left + i] = index.entries[i];
+        left -= index.entry_count; /* decoded at the front, where there is room until the end */
+        if (index.entry_count)
+            memmove(room.items + left, index.entries, index.entry_count * sizeof(*index.entries));
         want_end = index.first_offset;
         offset = index.previous_offset;
     }
@@ -173,7 +173,6 @@ static bool load_index(struct rkt_store_reader *reader)
 {
     uint8_t bytes[RKT_STORE_TRAILER_BYTES];
     struct rkt_store_trailer trailer;
-    struct rkt_store_entry *room;
     bool is_good;
 
     if (reader->file.file_bytes < sizeof(bytes) ||
@@ -182,9 +181,7 @@ static bool load_index(struct rkt_store_reader *reader)
         !rkt_store_trailer_decode(bytes, reader->file.file_bytes, &trailer))
         return false;
     reader->health.has_trailer = true;
-    room = calloc(RKT_STORE_INDEX_FRAMES_MAX, sizeof(*room));
-    is_good = room && load_chain(reader, &trailer, room);
-    free(room);
+    is_good = load_chain(reader, &trailer);
     if (!is_good)
         reader->entries.count = 0;
     return is_good;

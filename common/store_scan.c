@@ -13,10 +13,11 @@ struct scanner {
     const struct rkt_store_file *file;
     struct rkt_store_entries *entries;
     struct rkt_store_scan *scan;
-    uint8_t *chunk; /* CHUNK_BYTES: what the search read last */
+    uint8_t chunk[CHUNK_BYTES]; /* what the search read last */
     uint64_t chunk_offset;
     size_t chunk_bytes;
-    uint8_t *payload;      /* RKT_FRAME_PACKED_BYTES_MAX, once it is needed */
+    uint8_t *payload; /* the one checked last */
+    size_t payload_cap;
     uint64_t check_budget; /* payload bytes that may still be checked: a hostile file whose
                               frames lie inside each other must not cost its size squared */
 };
@@ -115,9 +116,9 @@ static bool payload_may_be_good(struct scanner *scanner, const struct rkt_store_
 {
     struct rkt_frame_head head;
 
-    if (!scanner->payload)
-        scanner->payload = malloc(RKT_FRAME_PACKED_BYTES_MAX);
-    if (!scanner->payload || entry->frame_bytes > scanner->check_budget)
+    if (entry->frame_bytes > scanner->check_budget ||
+        !rkt_array_reserve((void **)&scanner->payload, &scanner->payload_cap, entry->frame_bytes,
+                           1))
         return true;
     scanner->check_budget -= entry->frame_bytes;
     return head_at(scanner, entry->offset, &head) &&
@@ -174,16 +175,18 @@ enum rkt_status rkt_store_file_scan(const struct rkt_store_file *file,
                                     struct rkt_store_scan *scan_out, struct rkt_error *err)
 {
     struct rkt_store_scan scan = {0};
-    struct scanner scanner = {.file = file, .entries = entries, .scan = &scan};
+    struct scanner *scanner = calloc(1, sizeof(*scanner));
     enum rkt_status status;
 
-    scanner.check_budget = file->file_bytes + RKT_FRAME_PACKED_BYTES_MAX;
-    scanner.chunk = malloc(CHUNK_BYTES);
-    if (!scanner.chunk)
+    if (!scanner)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to scan %s", file->path);
-    status = scan_all(&scanner, err);
-    free(scanner.chunk);
-    free(scanner.payload);
+    scanner->file = file;
+    scanner->entries = entries;
+    scanner->scan = &scan;
+    scanner->check_budget = file->file_bytes + RKT_FRAME_PACKED_BYTES_MAX;
+    status = scan_all(scanner, err);
+    free(scanner->payload);
+    free(scanner);
     if (status == RKT_OK)
         *scan_out = scan;
     return status;

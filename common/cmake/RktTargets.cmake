@@ -13,6 +13,9 @@ function(rkt_target_defaults target)
     $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>
     $<$<BOOL:${RKT_WERROR}>:-Werror>)
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  if(RKT_FUZZ) # so that libFuzzer sees which lines of the libraries an input reaches
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
   if(RKT_SANITIZE)
     target_compile_options(${target} PRIVATE
       -fsanitize=${RKT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

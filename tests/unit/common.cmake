@@ -19,3 +19,6 @@ rkt_test(unit_store SOURCES test_store.c sample.c LINK rkt_common LABELS unit)
 rkt_test(unit_store_damage SOURCES test_store_damage.c sample.c LINK rkt_common LABELS unit)
 rkt_test(unit_source_writer SOURCES test_source_writer.c sample.c LINK rkt_common LABELS unit)
 rkt_test(unit_descriptor SOURCES test_descriptor.c sample.c LINK rkt_common LABELS unit)
+rkt_test(unit_golden SOURCES test_golden.c sample.c LINK rkt_common LABELS unit)
+set_source_files_properties(test_golden.c test_wire_format.c PROPERTIES
+  COMPILE_DEFINITIONS "RKT_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")

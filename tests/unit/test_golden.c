@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The bytes that released versions wrote, in tests/data/wire: every later build must read them.
+ * tests/update_golden.sh runs this program with --write to make those of a new version.
+ */
+#include "tests/unit/rkt_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/codec.h"
+#include "common/frame.h"
+#include "common/pack.h"
+#include "common/store_index.h"
+#include "common/store_reader.h"
+#include "tests/unit/sample.h"
+
+#define FRAMES_MAX 64u
+
+static const char WIRE_FOLDER[] = RKT_SOURCE_DIR "/tests/data/wire";
+static const char VERSION[] = "v1.0";
+
+/* One frame of a golden file, unpacked. */
+struct golden {
+    uint8_t *bytes;
+    size_t len_bytes;
+    struct rkt_frame_head head;
+    struct rkt_packer *packer;
+    struct rkt_bytes raw;
+};
+
+static void open_golden(const char *what, struct golden *golden)
+{
+    struct rkt_error err;
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/%s-%s.bin", WIRE_FOLDER, VERSION, what);
+    golden->bytes = sample_file_read(path, &golden->len_bytes);
+    golden->packer = rkt_packer_create(RKT_PACK_LEVEL_USUAL);
+    assert_rkt_ok(rkt_frame_head_decode(golden->bytes, golden->len_bytes, &golden->head, &err),
+                  err);
+    assert_int_equal(golden->len_bytes, RKT_FRAME_HEAD_BYTES + golden->head.packed_bytes);
+    assert_rkt_ok(
+        rkt_frame_payload_check(&golden->head, golden->bytes + RKT_FRAME_HEAD_BYTES, &err), err);
+    assert_rkt_ok(rkt_unpack_payload(golden->packer, &golden->head,
+                                     golden->bytes + RKT_FRAME_HEAD_BYTES, &golden->raw, &err),
+                  err);
+}
+
+static void close_golden(struct golden *golden)
+{
+    free(golden->bytes);
+    rkt_packer_destroy(golden->packer);
+}
+
+static void events_name(char *name, size_t name_bytes, int kind)
+{
+    snprintf(name, name_bytes, "events-%s", rkt_event_kind_name((enum rkt_event_kind)kind));
+}
+
+/* ---- the sample store of this build, frame by frame ---- */
+
+struct sample_frames {
+    char folder[200];
+    char path[256];
+    uint8_t *bytes;
+    size_t len_bytes;
+    size_t starts[FRAMES_MAX + 1];
+    struct rkt_frame_head heads[FRAMES_MAX];
+    size_t count;
+};
+
+static void make_frames(struct sample_frames *frames)
+{
+    size_t at = 0;
+
+    memset(frames, 0, sizeof(*frames));
+    sample_folder_make(frames->folder, sizeof(frames->folder));
+    snprintf(frames->path, sizeof(frames->path), "%s/sample.rkt", frames->folder);
+    sample_store_write(frames->path, RKT_STORE_LIVE);
+    frames->bytes = sample_file_read(frames->path, &frames->len_bytes);
+    while (at < frames->len_bytes) {
+        struct rkt_frame_head *head = &frames->heads[frames->count];
+        struct rkt_error err;
+
+        assert_true(frames->count < FRAMES_MAX);
+        assert_rkt_ok(rkt_frame_head_decode(frames->bytes + at, frames->len_bytes - at, head, &err),
+                      err);
+        frames->starts[frames->count++] = at;
+        at += RKT_FRAME_HEAD_BYTES + head->packed_bytes;
+    }
+    frames->starts[frames->count] = at;
+}
+
+static void free_frames(struct sample_frames *frames)
+{
+    sample_folder_remove(frames->folder);
+    free(frames->bytes);
+}
+
+/* The name of a frame's golden file; source 1 repeats source 0 and has none. */
+static bool frame_name(const struct sample_frames *frames, size_t i, char *name, size_t name_bytes)
+{
+    static const char *const NAMES[] = {
+        [RKT_FRAME_RUN] = "run",         [RKT_FRAME_SOURCE] = "source",
+        [RKT_FRAME_STRINGS] = "strings", [RKT_FRAME_END] = "end",
+        [RKT_FRAME_ALIGN] = "align",     [RKT_FRAME_INDEX] = "index",
+        [RKT_FRAME_TRAILER] = "trailer",
+    };
+    const struct rkt_frame_head *head = &frames->heads[i];
+
+    if (head->source == 1)
+        return false;
+    if (head->kind == RKT_FRAME_EVENTS) /* after SOURCE and STRINGS, in order of kind */
+        events_name(name, name_bytes, (int)head->seq - 1);
+    else
+        snprintf(name, name_bytes, "%s", NAMES[head->kind]);
+    return true;
+}
+
+/* ---- tests ---- */
+
+static void frozen_batches_of_every_kind_are_read(void **state)
+{
+    struct rkt_decoder *decoder = rkt_decoder_create();
+
+    (void)state;
+    for (int kind = 1; kind < RKT_EVENT_KIND_COUNT; kind++) {
+        struct golden golden;
+        struct rkt_batch batch;
+        struct rkt_error err;
+        char name[64];
+
+        events_name(name, sizeof(name), kind);
+        open_golden(name, &golden);
+        assert_int_equal(golden.head.kind, RKT_FRAME_EVENTS);
+        assert_rkt_ok(rkt_decode_events(decoder, golden.raw, &batch, &err), err);
+        assert_int_equal(batch.count, SAMPLE_ROWS);
+        for (size_t row = 0; row < SAMPLE_ROWS; row++) {
+            struct rkt_event want;
+
+            sample_event((enum rkt_event_kind)kind, row, &want);
+            assert_memory_equal(&batch.events[row], &want, sizeof(want));
+        }
+        close_golden(&golden);
+    }
+    rkt_decoder_destroy(decoder);
+}
+
+static void frozen_descriptors_are_read(void **state)
+{
+    struct rkt_source_info source;
+    struct rkt_run_info run;
+    struct golden golden;
+    struct rkt_error err;
+
+    (void)state;
+    open_golden("run", &golden);
+    assert_int_equal(golden.head.kind, RKT_FRAME_RUN);
+    assert_rkt_ok(rkt_run_info_decode(golden.raw.at, golden.raw.len_bytes, &run, &err), err);
+    sample_expect_run(&run);
+    close_golden(&golden);
+    open_golden("source", &golden);
+    assert_int_equal(golden.head.kind, RKT_FRAME_SOURCE);
+    assert_rkt_ok(rkt_source_info_decode(golden.raw.at, golden.raw.len_bytes, &source, &err), err);
+    assert_int_equal(source.source, 0);
+    sample_expect_source(&source);
+    close_golden(&golden);
+}
+
+static void a_frozen_end_is_read(void **state)
+{
+    uint8_t again[RKT_DESCRIPTOR_BYTES_MAX];
+    struct rkt_end_info end;
+    struct golden golden;
+    struct rkt_error err;
+    size_t len;
+
+    (void)state;
+    open_golden("end", &golden);
+    assert_int_equal(golden.head.kind, RKT_FRAME_END);
+    assert_rkt_ok(rkt_end_info_decode(golden.raw.at, golden.raw.len_bytes, &end, &err), err);
+    assert_int_equal(end.reason, RKT_END_SIGNALED);
+    assert_true(end.cut_short);
+    assert_int_equal(end.exit_code, -1);
+    assert_int_equal(end.signal_number, 9);
+    assert_int_equal(end.event_count, SAMPLE_ROWS * (RKT_EVENT_KIND_COUNT - 1));
+    assert_int_equal(end.dropped_count, 17);
+    assert_rkt_ok(rkt_end_info_encode(&end, again, sizeof(again), &len, &err), err);
+    assert_int_equal(len, golden.raw.len_bytes);
+    assert_memory_equal(again, golden.raw.at, len);
+    close_golden(&golden);
+}
+
+static void a_frozen_alignment_is_read(void **state)
+{
+    struct rkt_align_info want = sample_align(0);
+    struct rkt_align_info align;
+    struct rkt_arena arena;
+    struct golden golden;
+    struct rkt_error err;
+
+    (void)state;
+    rkt_arena_init(&arena, 4096);
+    open_golden("align", &golden);
+    assert_rkt_ok(rkt_align_info_decode(golden.raw.at, golden.raw.len_bytes, &arena, &align, &err),
+                  err);
+    assert_int_equal(align.state, want.state);
+    assert_int_equal(align.knot_count, want.knot_count);
+    assert_memory_equal(align.knots, want.knots, want.knot_count * sizeof(*want.knots));
+    close_golden(&golden);
+    rkt_arena_release(&arena);
+}
+
+static void frozen_names_are_read(void **state)
+{
+    struct rkt_strtab *tab = rkt_strtab_create();
+    struct golden golden;
+    struct rkt_error err;
+
+    (void)state;
+    open_golden("strings", &golden);
+    assert_rkt_ok(rkt_decode_strings(golden.raw, tab, &err), err);
+    assert_int_equal(rkt_strtab_count(tab), SAMPLE_NAMES + 1);
+    for (size_t i = 0; i < SAMPLE_NAMES; i++)
+        assert_string_equal(rkt_strtab_get(tab, (uint32_t)i + 1, NULL), sample_name(i));
+    close_golden(&golden);
+    rkt_strtab_destroy(tab);
+}
+
+static void a_frozen_store_is_read_by_its_index(void **state)
+{
+    const struct rkt_store_health *health;
+    struct rkt_store_reader *reader;
+    struct rkt_error err;
+    char path[512];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/%s-store.bin", WIRE_FOLDER, VERSION);
+    assert_rkt_ok(rkt_store_reader_open(path, &reader, &err), err);
+    health = rkt_store_reader_health(reader);
+    assert_true(health->has_trailer);
+    assert_int_equal(health->skipped_bytes, 0);
+    assert_int_equal(health->damaged_frames, 0);
+    assert_int_equal(rkt_store_reader_source_count(reader), SAMPLE_SOURCES);
+    sample_expect_run(rkt_store_reader_run(reader));
+    sample_expect_source(&rkt_store_reader_source(reader, 1)->info);
+    rkt_store_reader_close(reader);
+}
+
+/* zstd's output may change with its version, so the raw payload is what must be the same. */
+static void expect_same_frame(const struct sample_frames *frames, size_t i, const char *name)
+{
+    struct rkt_packer *packer = rkt_packer_create(RKT_PACK_LEVEL_USUAL);
+    const uint8_t *frame = frames->bytes + frames->starts[i];
+    uint8_t head_again[RKT_FRAME_HEAD_BYTES];
+    struct golden golden;
+    struct rkt_bytes raw;
+    struct rkt_error err;
+
+    open_golden(name, &golden);
+    rkt_frame_head_encode(&golden.head, head_again);
+    assert_memory_equal(head_again, golden.bytes, sizeof(head_again));
+    assert_rkt_ok(
+        rkt_unpack_payload(packer, &frames->heads[i], frame + RKT_FRAME_HEAD_BYTES, &raw, &err),
+        err);
+    assert_int_equal(raw.len_bytes, golden.raw.len_bytes);
+    assert_memory_equal(raw.at, golden.raw.at, raw.len_bytes);
+    assert_memory_equal(frame, golden.bytes, 6);          /* magic, major, kind */
+    assert_memory_equal(frame + 8, golden.bytes + 8, 12); /* source, seq, raw size */
+    close_golden(&golden);
+    rkt_packer_destroy(packer);
+}
+
+/* Those change with zstd's version. */
+static bool holds_packed_sizes(const struct rkt_frame_head *head)
+{
+    return head->kind == RKT_FRAME_END || head->kind == RKT_FRAME_INDEX ||
+           head->kind == RKT_FRAME_TRAILER;
+}
+
+static void this_build_writes_what_was_frozen(void **state)
+{
+    struct sample_frames frames;
+    size_t compared = 0;
+
+    (void)state;
+    make_frames(&frames);
+    for (size_t i = 0; i < frames.count; i++) {
+        char name[64];
+
+        if (!frame_name(&frames, i, name, sizeof(name)) || holds_packed_sizes(&frames.heads[i]))
+            continue;
+        expect_same_frame(&frames, i, name);
+        compared++;
+    }
+    free_frames(&frames);
+    assert_int_equal(compared, 4 + RKT_EVENT_KIND_COUNT - 1);
+}
+
+/* ---- --write ---- */
+
+static void write_new(const char *folder, const char *name, const uint8_t *bytes, size_t len_bytes)
+{
+    char path[1024];
+
+    snprintf(path, sizeof(path), "%s/%s-%s.bin", folder, VERSION, name);
+    if (access(path, F_OK) == 0) {
+        fprintf(stderr, "%s exists: a frozen file is never written again\n", path);
+        exit(1);
+    }
+    sample_file_write(path, bytes, len_bytes);
+}
+
+static int write_all(const char *folder)
+{
+    struct sample_frames frames;
+    char name[64];
+
+    make_frames(&frames);
+    write_new(folder, "store", frames.bytes, frames.len_bytes);
+    for (size_t i = 0; i < frames.count; i++) {
+        if (frame_name(&frames, i, name, sizeof(name)))
+            write_new(folder, name, frames.bytes + frames.starts[i],
+                      frames.starts[i + 1] - frames.starts[i]);
+    }
+    free_frames(&frames);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frozen_batches_of_every_kind_are_read),
+        cmocka_unit_test(frozen_descriptors_are_read),
+        cmocka_unit_test(a_frozen_end_is_read),
+        cmocka_unit_test(a_frozen_alignment_is_read),
+        cmocka_unit_test(frozen_names_are_read),
+        cmocka_unit_test(a_frozen_store_is_read_by_its_index),
+        cmocka_unit_test(this_build_writes_what_was_frozen),
+    };
+
+    if (argc == 3 && strcmp(argv[1], "--write") == 0)
+        return write_all(argv[2]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
