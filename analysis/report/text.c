@@ -332,12 +332,22 @@ static void print_damage(const struct rkt_result *result, FILE *out)
                       health->damaged_frames, health->seq_gap_count, health->skipped_bytes);
 }
 
+/* "2 weakly", the first such piece without the comma; nothing for 0. */
+static void add_count(char *buf, size_t buf_bytes, size_t count, const char *what)
+{
+    size_t used = strlen(buf);
+
+    if (count > 0)
+        (void)snprintf(buf + used, buf_bytes - used, "%s%zu %s", used > 0 ? ", " : "", count, what);
+}
+
 static void print_matching(const struct rkt_result *result, FILE *out)
 {
     size_t counts[3] = {0};
     size_t partial = 0;
+    char text[256] = "";
 
-    if (result->rank_count < 2)
+    if (result->rank_count < 2 || result->collective_count + result->unmatched_count == 0)
         return;
     for (size_t i = 0; i < result->collective_count; i++) {
         const struct rkt_collective *collective = &result->collectives[i];
@@ -345,11 +355,12 @@ static void print_matching(const struct rkt_result *result, FILE *out)
         counts[collective->confidence < 3 ? collective->confidence : RKT_MATCH_WEAK]++;
         partial += collective->participant_count < collective->expected_count;
     }
-    rkt_text_line(out,
-                  "  collectives matched: %zu by sequence number, %zu by order, %zu weakly; %zu of "
-                  "them without all members; %zu matched nothing",
-                  counts[RKT_MATCH_EXACT], counts[RKT_MATCH_ORDERED], counts[RKT_MATCH_WEAK],
-                  partial, result->unmatched_count);
+    add_count(text, sizeof(text), counts[RKT_MATCH_EXACT], "by sequence number");
+    add_count(text, sizeof(text), counts[RKT_MATCH_ORDERED], "by order");
+    add_count(text, sizeof(text), counts[RKT_MATCH_WEAK], "weakly");
+    add_count(text, sizeof(text), partial, "of these without all members");
+    add_count(text, sizeof(text), result->unmatched_count, "kernels that matched nothing");
+    rkt_text_line(out, "  collectives: %s", text);
     if (counts[RKT_MATCH_WEAK] > 0)
         rkt_text_line(out, "  weak: the communicator or the operation is not recorded; kernels of "
                            "one name were taken in order, which may be wrong");
