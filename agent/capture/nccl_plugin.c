@@ -60,7 +60,7 @@ static int comm_init(void **context, int *mask, const struct rkt_nccl_comm_info 
 
 static int init_v3(void **context, int *mask)
 {
-    static const struct rkt_nccl_comm_info unknown = {.rank = -1};
+    static const struct rkt_nccl_comm_info unknown = {.is_unknown = true, .rank = -1};
 
     *context = rkt_nccl_comm_open(&unknown);
     *mask = *context ? V3_MASK : 0;

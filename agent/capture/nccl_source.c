@@ -108,7 +108,7 @@ struct rkt_nccl_comm *rkt_nccl_comm_open(const struct rkt_nccl_comm_info *info)
     while (!atomic_compare_exchange_weak_explicit(&capture->nccl->comms, &comm->next, comm,
                                                   memory_order_release, memory_order_relaxed))
         ;
-    if (info->comm_id != 0)
+    if (!info->is_unknown)
         push_comm(capture, comm, info->rank, info->name);
     return comm;
 }

@@ -41,7 +41,8 @@ uint64_t rkt_nccl_source_activity(const struct rkt_nccl_source *source);
 
 /* What NCCL says of a communicator when it makes one. */
 struct rkt_nccl_comm_info {
-    uint64_t comm_id; /* 0: only its events will tell (v3) */
+    bool is_unknown; /* v3: only its events tell */
+    uint64_t comm_id;
     const char *name; /* NULL: none */
     int node_count;
     int rank_count;

@@ -19,6 +19,8 @@ rkt_test(unit_cupti_parts SOURCES test_cupti_parts.c ${capture}/cupti_api_names.
          LINK rkt_agent rkt_cuda_api Threads::Threads LABELS unit)
 rkt_test(unit_real_cupti SOURCES test_real_cupti.c capture_job.c
          LINK rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
+rkt_test(unit_real_nccl SOURCES test_real_nccl.c capture_job.c
+         LINK rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
 
 # A process with the stand-ins for CUDA and CUPTI; the library finds the latter by the loader's path.
 rkt_test(unit_capture_gpu SOURCES test_capture_gpu.c capture_job.c ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
@@ -28,13 +30,13 @@ if(CMOCKA_FOUND)
   add_dependencies(unit_capture_gpu simgpu_cupti)
   set_tests_properties(unit_capture_gpu PROPERTIES ENVIRONMENT
     LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/simgpu)
-  foreach(test unit_nccl_plugin unit_real_cupti unit_capture_gpu)
+  foreach(test unit_nccl_plugin unit_real_cupti unit_real_nccl unit_capture_gpu)
     add_dependencies(${test} ranktrace_capture)
     target_compile_definitions(${test} PRIVATE
       RKT_TEST_LIBRARY="$<TARGET_FILE:ranktrace_capture>")
   endforeach()
   if(RKT_HAVE_CUDA)
-    set_tests_properties(unit_real_cupti PROPERTIES ENVIRONMENT
+    set_tests_properties(unit_real_cupti unit_real_nccl PROPERTIES ENVIRONMENT
       LD_LIBRARY_PATH=${CUDAToolkit_LIBRARY_DIR})
   endif()
 endif()
