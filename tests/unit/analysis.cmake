@@ -19,3 +19,4 @@ if(TARGET unit_report)
   target_compile_definitions(unit_report PRIVATE
     RKT_TEST_REPORTS="${PROJECT_SOURCE_DIR}/tests/data/report")
 endif()
+rkt_test(unit_rank_trace SOURCES test_rank_trace.c store_maker.c sample.c LINK rkt_analysis LABELS unit)
