@@ -73,7 +73,8 @@ static enum rkt_status collect_candidates(struct loading *loading, struct rkt_er
             status = rkt_add_note(loading->result, loading->arena, 1, err,
                                   "process %llu on %s did not know its rank; it is shown as rank "
                                   "%u",
-                                  (unsigned long long)info->pid, info->host, to->rank);
+                                  (unsigned long long)info->pid,
+                                  info->host[0] != '\0' ? info->host : "an unknown host", to->rank);
     }
     qsort(loading->candidates, loading->candidate_count, sizeof(*loading->candidates),
           compare_candidates);

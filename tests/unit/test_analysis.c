@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "analysis/analysis.h"
+#include "tests/unit/rkt_test.h"
+#include "tests/unit/store_maker.h"
+
+struct fixture {
+    struct store_maker maker;
+    struct rkt_analysis *analysis;
+    const struct rkt_result *result;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fx = calloc(1, sizeof(*fx));
+
+    if (!fx)
+        return -1;
+    store_maker_init(&fx->maker, RKT_PRODUCER_CAPTURE);
+    *state = fx;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fx = *state;
+
+    rkt_analysis_destroy(fx->analysis);
+    store_maker_release(&fx->maker);
+    free(fx);
+    return 0;
+}
+
+static void analyse(struct fixture *fx)
+{
+    const struct rkt_analysis_options options = {0};
+    struct rkt_error err;
+
+    assert_rkt_ok(rkt_analysis_create(store_open(&fx->maker), &options, &fx->analysis, &err), err);
+    fx->result = rkt_analysis_result(fx->analysis);
+}
+
+static uint32_t add_process(struct fixture *fx, uint8_t role, int rank, uint64_t pid)
+{
+    struct rkt_source_info info = {
+        .producer = RKT_PRODUCER_CAPTURE,
+        .role = role,
+        .gpu_clock = RKT_CLOCK_REALTIME,
+        .rank_known = rank >= 0,
+        .rank = rank >= 0 ? (uint32_t)rank : 0,
+        .world_size = 4,
+        .pid = pid,
+    };
+
+    return store_add_source(&fx->maker, info);
+}
+
+static void add_kernel(struct fixture *fx, uint32_t source, uint64_t start_ns, uint64_t end_ns)
+{
+    store_add(&fx->maker, source,
+              (struct rkt_event){.kind = RKT_EVENT_KERNEL,
+                                 .clock_id = RKT_CLOCK_REALTIME,
+                                 .name_id = store_name(&fx->maker, source, "gemm"),
+                                 .start_ns = start_ns,
+                                 .end_ns = end_ns});
+}
+
+static bool has_note(const struct fixture *fx, const char *part)
+{
+    for (size_t i = 0; i < fx->result->note_count; i++) {
+        if (strstr(fx->result->notes[i].text, part))
+            return true;
+    }
+    return false;
+}
+
+static void expect_note(const struct fixture *fx, const char *part)
+{
+    if (has_note(fx, part))
+        return;
+    for (size_t i = 0; i < fx->result->note_count; i++)
+        print_message("note: %s\n", fx->result->notes[i].text);
+    fail_msg("no note says \"%s\"", part);
+}
+
+static const struct rkt_end_info EXITED = {.reason = RKT_END_EXITED};
+
+static void ranks_come_by_number_whatever_their_order_in_the_store(void **state)
+{
+    struct fixture *fx = *state;
+
+    for (int rank = 3; rank >= 0; rank--) {
+        uint32_t source = add_process(fx, RKT_ROLE_RANK, rank, 100 + (uint64_t)rank);
+
+        add_kernel(fx, source, 1000, 1100 + 100 * (uint64_t)rank);
+        store_end(&fx->maker, source, EXITED);
+    }
+    analyse(fx);
+    assert_int_equal(fx->result->rank_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(fx->result->ranks[i].rank, i);
+        assert_int_equal(fx->result->ranks[i].run.parts.window_ns, 100 + 100 * i);
+        assert_false(fx->result->ranks[i].is_cut_short);
+    }
+    assert_int_equal(fx->result->expected_rank_count, 4);
+    assert_int_equal(fx->result->event_count, 4);
+    assert_false(has_note(fx, "missing"));
+}
+
+static void missing_ranks_are_listed(void **state)
+{
+    struct fixture *fx = *state;
+    uint32_t source = add_process(fx, RKT_ROLE_RANK, 1, 100);
+
+    add_kernel(fx, source, 1000, 1100);
+    store_end(&fx->maker, source, EXITED);
+    analyse(fx);
+    expect_note(fx, "3 of 4 ranks are missing (0, 2 to 3)");
+}
+
+static void helpers_and_further_processes_of_a_rank_are_in_no_number(void **state)
+{
+    struct fixture *fx = *state;
+    uint32_t compiler = add_process(fx, RKT_ROLE_HELPER, 0, 1);
+    uint32_t launcher = add_process(fx, RKT_ROLE_RANK, 0, 2);
+    uint32_t training = add_process(fx, RKT_ROLE_RANK, 0, 3);
+
+    add_kernel(fx, compiler, 1000, 9000);
+    add_kernel(fx, launcher, 1000, 1500);
+    add_kernel(fx, launcher, 2000, 2500);
+    add_kernel(fx, training, 1000, 1100);
+    store_add(&fx->maker, training,
+              (struct rkt_event){.kind = RKT_EVENT_COMM,
+                                 .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+                                 .start_ns = 5,
+                                 .end_ns = 5,
+                                 .comm = {.comm_id = 9, .rank = 0, .rank_count = 4}});
+    analyse(fx);
+    assert_int_equal(fx->result->rank_count, 1);
+    assert_int_equal(fx->result->ranks[0].trace->source.info.pid, 3);
+    assert_int_equal(fx->result->ranks[0].run.parts.window_ns, 100);
+    expect_note(fx, "1 helper");
+    expect_note(fx, "2 processes carried rank 0; process 3 is taken");
+}
+
+static void of_processes_without_a_communicator_the_one_with_most_work_is_main(void **state)
+{
+    struct fixture *fx = *state;
+    uint32_t small = add_process(fx, RKT_ROLE_RANK, 0, 2);
+    uint32_t large = add_process(fx, RKT_ROLE_RANK, 0, 3);
+
+    add_kernel(fx, small, 1000, 1500);
+    add_kernel(fx, large, 1000, 1100);
+    add_kernel(fx, large, 1200, 1300);
+    analyse(fx);
+    assert_int_equal(fx->result->ranks[0].trace->source.info.pid, 3);
+}
+
+static void a_process_that_knew_no_rank_gets_the_next_free_one(void **state)
+{
+    struct fixture *fx = *state;
+    uint32_t known = add_process(fx, RKT_ROLE_RANK, 2, 7);
+    uint32_t unknown = add_process(fx, RKT_ROLE_RANK, -1, 8);
+
+    add_kernel(fx, known, 1000, 1500);
+    add_kernel(fx, unknown, 1000, 1500);
+    analyse(fx);
+    assert_int_equal(fx->result->rank_count, 2);
+    assert_int_equal(fx->result->ranks[1].rank, 3);
+    expect_note(fx, "process 8 on an unknown host did not know its rank; it is shown as rank 3");
+}
+
+static void how_a_rank_ended_and_what_it_lost_is_said(void **state)
+{
+    struct fixture *fx = *state;
+    uint32_t killed = add_process(fx, RKT_ROLE_RANK, 0, 2);
+    uint32_t silent = add_process(fx, RKT_ROLE_RANK, 1, 3);
+
+    add_kernel(fx, killed, 1000, 1500);
+    add_kernel(fx, killed, 0, 1500);
+    store_add(&fx->maker, killed,
+              (struct rkt_event){.kind = RKT_EVENT_LOSS,
+                                 .type = RKT_LOSS_RING_FULL,
+                                 .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+                                 .start_ns = 1,
+                                 .end_ns = 1,
+                                 .loss = {.count = 42}});
+    store_end(&fx->maker, killed,
+              (struct rkt_end_info){.reason = RKT_END_SIGNALED, .signal_number = 9});
+    add_kernel(fx, silent, 1000, 1500);
+    analyse(fx);
+    assert_true(fx->result->ranks[0].is_cut_short);
+    assert_true(fx->result->ranks[1].is_cut_short);
+    assert_int_equal(fx->result->loss_count, 42);
+    expect_note(fx, "rank 0: ended by signal 9");
+    expect_note(fx, "rank 0: 42 records were lost (ring_full)");
+    expect_note(fx, "rank 0: 1 records with impossible times");
+    expect_note(fx, "rank 1: its records stop without an end");
+}
+
+static void a_store_without_ranks_is_a_result_with_a_note(void **state)
+{
+    struct fixture *fx = *state;
+
+    analyse(fx);
+    assert_int_equal(fx->result->rank_count, 0);
+    expect_note(fx, "no training process");
+}
+
+static void outside_is_what_lies_before_and_after_the_steps(void **state)
+{
+    struct fixture *fx = *state;
+    uint32_t source = add_process(fx, RKT_ROLE_RANK, 0, 2);
+    const struct rkt_rank_result *rank;
+    int64_t sum_ns;
+
+    add_kernel(fx, source, 1000, 1500);
+    add_kernel(fx, source, 3100, 3500);
+    add_kernel(fx, source, 4200, 4300);
+    add_kernel(fx, source, 6000, 6100);
+    for (uint64_t i = 0; i < 2; i++)
+        store_add(&fx->maker, source,
+                  (struct rkt_event){.kind = RKT_EVENT_RANGE,
+                                     .clock_id = RKT_CLOCK_REALTIME,
+                                     .type = RKT_RANGE_STEP,
+                                     .start_ns = 3000 + 1000 * i,
+                                     .end_ns = 4000 + 1000 * i,
+                                     .range = {.value = i}});
+    analyse(fx);
+    rank = &fx->result->ranks[0];
+    assert_int_equal(rank->step_count, 2);
+    assert_int_equal(rank->run.parts.window_ns, 5100);
+    assert_int_equal(rank->steps[0].window.parts.window_ns, 500);
+    assert_int_equal(rank->steps[1].window.parts.window_ns, 800);
+    assert_int_equal(rank->outside.parts.window_ns, 2000 + 1800);
+    assert_int_equal(rank->outside.parts.compute_ns, 500 + 100);
+    assert_int_equal(rank->outside.kernel_counts[RKT_WORK_COMPUTE], 2);
+    sum_ns = rank->outside.parts.window_ns;
+    for (size_t i = 0; i < rank->step_count; i++)
+        sum_ns += rank->steps[i].window.parts.window_ns;
+    assert_int_equal(sum_ns, rank->run.parts.window_ns); /* they tile the run */
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(ranks_come_by_number_whatever_their_order_in_the_store),
+        TEST(missing_ranks_are_listed),
+        TEST(helpers_and_further_processes_of_a_rank_are_in_no_number),
+        TEST(of_processes_without_a_communicator_the_one_with_most_work_is_main),
+        TEST(a_process_that_knew_no_rank_gets_the_next_free_one),
+        TEST(how_a_rank_ended_and_what_it_lost_is_said),
+        TEST(a_store_without_ranks_is_a_result_with_a_note),
+        TEST(outside_is_what_lies_before_and_after_the_steps),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
