@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * probe - a library in the two roles of the capture library, injected by the driver and plugged into
+ * NCCL, that writes all it is told as lines of text to SIMGPU_PROBE_DIR/<RANK>.txt:
+ *
+ *     injected <0 or 1: cuInit inside the hook worked>
+ *     kernel <stream> <start> <end> <correlation> <name>
+ *     copy <copy kind> <source memory> <target memory> <bytes> <start> <end>
+ *     api <cbid> <correlation> <name of the calling thread>
+ *     sync <type> <start> <end>
+ *     dropped <records>
+ *     init <version> <ranks> <rank>          (plugin; SIMGPU_PROBE_MASK is the mask)
+ *     start <event> <parent event> <func> <seq>
+ *     stop <event> | state <event> <number> | finalize | unloaded
+ */
+
+#include <cuda.h>
+#include <cupti.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/capture/nccl_api/profiler.h"
+
+#define BUFFER_BYTES 16384u
+#define EXPORTED __attribute__((visibility("default")))
+
+int InitializeInjection(void) EXPORTED;
+
+static struct {
+    pthread_mutex_t lock; /* guards the file */
+    FILE *file;
+} probe = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static FILE *open_file(void)
+{
+    const char *folder = getenv("SIMGPU_PROBE_DIR");
+    const char *rank = getenv("RANK");
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/%s.txt", folder ? folder : ".", rank ? rank : "0");
+    return fopen(path, "ae");
+}
+
+static void write_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static void write_line(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    pthread_mutex_lock(&probe.lock);
+    if (!probe.file)
+        probe.file = open_file();
+    if (probe.file) {
+        vfprintf(probe.file, fmt, args);
+        fputc('\n', probe.file);
+        fflush(probe.file);
+    }
+    pthread_mutex_unlock(&probe.lock);
+    va_end(args);
+}
+
+/* "?" when the thread has ended. */
+static void read_thread_name(uint32_t thread_id, char name[32])
+{
+    char path[64];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%u/comm", thread_id);
+    snprintf(name, 32, "?");
+    file = fopen(path, "re");
+    if (!file)
+        return;
+    if (fgets(name, 32, file))
+        name[strcspn(name, "\n")] = '\0';
+    fclose(file);
+}
+
+static void write_api(const CUpti_ActivityAPI *api)
+{
+    char thread[32];
+
+    read_thread_name(api->threadId, thread);
+    write_line("api %u %u %s", api->cbid, api->correlationId, thread);
+}
+
+static void write_record(const CUpti_Activity *record)
+{
+    const CUpti_ActivityKernel4 *kernel = (const void *)record;
+    const CUpti_ActivityMemcpy *copy = (const void *)record;
+    const CUpti_ActivitySynchronization *sync = (const void *)record;
+
+    switch ((int)record->kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+        write_line("kernel %u %llu %llu %u %s", kernel->streamId, (unsigned long long)kernel->start,
+                   (unsigned long long)kernel->end, kernel->correlationId, kernel->name);
+        break;
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+        write_line("copy %u %u %u %llu %llu %llu", copy->copyKind, copy->srcKind, copy->dstKind,
+                   (unsigned long long)copy->bytes, (unsigned long long)copy->start,
+                   (unsigned long long)copy->end);
+        break;
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+        write_line("sync %d %llu %llu", (int)sync->type, (unsigned long long)sync->start,
+                   (unsigned long long)sync->end);
+        break;
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+        write_api((const void *)record);
+        break;
+    default:
+        break;
+    }
+}
+
+static void requested(uint8_t **buffer, size_t *bytes, size_t *record_max)
+{
+    *buffer = aligned_alloc(8, BUFFER_BYTES);
+    *bytes = BUFFER_BYTES;
+    *record_max = 0;
+}
+
+static void completed(CUcontext context, uint32_t stream_id, uint8_t *buffer, size_t bytes,
+                      size_t valid_bytes)
+{
+    CUpti_Activity *record = NULL;
+
+    (void)context;
+    (void)stream_id;
+    (void)bytes;
+    while (cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == CUPTI_SUCCESS)
+        write_record(record);
+    free(buffer);
+}
+
+static void at_exit(void)
+{
+    size_t dropped = 0;
+
+    cuptiActivityFlushAll(1);
+    cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped);
+    write_line("dropped %zu", dropped);
+}
+
+int InitializeInjection(void)
+{
+    static const CUpti_ActivityKind KINDS[] = {
+        CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+        CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_DRIVER};
+
+    write_line("injected %d", cuInit(0) == CUDA_SUCCESS);
+    cuptiActivityRegisterCallbacks(requested, completed);
+    cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+    for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
+        cuptiActivityEnable(KINDS[i]);
+    atexit(at_exit);
+    return 1;
+}
+
+/* A handle is the event's own name, so that a child can say who its parent is. */
+static const char *event_name(uint64_t type)
+{
+    switch (type) {
+    case RKT_NCCL_EVENT_GROUP:
+        return "Group";
+    case RKT_NCCL_EVENT_COLL:
+        return "Coll";
+    case RKT_NCCL_EVENT_P2P:
+        return "P2p";
+    case RKT_NCCL_EVENT_GROUP_API:
+        return "GroupApi";
+    case RKT_NCCL_EVENT_COLL_API:
+        return "CollApi";
+    case RKT_NCCL_EVENT_P2P_API:
+        return "P2pApi";
+    case RKT_NCCL_EVENT_KERNEL_LAUNCH:
+        return "KernelLaunch";
+    default:
+        return "Unknown";
+    }
+}
+
+static int start_mask(void)
+{
+    const char *text = getenv("SIMGPU_PROBE_MASK");
+
+    return text ? (int)strtol(text, NULL, 0) : 0xf06;
+}
+
+static int init_v4(void **context, int *mask, const char *name, uint64_t id, int node_count,
+                   int rank_count, int rank, rkt_nccl_log_fn log)
+{
+    (void)name;
+    (void)id;
+    (void)node_count;
+    (void)log;
+    *context = NULL;
+    *mask = start_mask();
+    write_line("init 4 %d %d", rank_count, rank);
+    return 0;
+}
+
+static int init_v5(void **context, uint64_t id, int *mask, const char *name, int node_count,
+                   int rank_count, int rank, rkt_nccl_log_fn log)
+{
+    (void)name;
+    (void)id;
+    (void)node_count;
+    (void)log;
+    *context = NULL;
+    *mask = start_mask();
+    write_line("init 5 %d %d", rank_count, rank);
+    return 0;
+}
+
+static int start_typed(uint64_t type, void **handle, const struct rkt_nccl_descr *descr)
+{
+    const char *parent = descr->parent ? descr->parent : "-";
+
+    *handle = (void *)(uintptr_t)event_name(type);
+    if (type == RKT_NCCL_EVENT_COLL)
+        write_line("start Coll %s %s %llu", parent, descr->coll.func,
+                   (unsigned long long)descr->coll.seq);
+    else
+        write_line("start %s %s", event_name(type), parent);
+    return 0;
+}
+
+static int start_v4(void *context, void **handle, struct rkt_nccl_descr *descr)
+{
+    (void)context;
+    return start_typed(rkt_nccl_descr_type_v4(descr), handle, descr);
+}
+
+static int start_v5(void *context, void **handle, struct rkt_nccl_descr *descr)
+{
+    (void)context;
+    return start_typed(descr->type, handle, descr);
+}
+
+static int stop(void *handle)
+{
+    write_line("stop %s", (const char *)handle);
+    return 0;
+}
+
+static int record(void *handle, int state, union rkt_nccl_state_args *args)
+{
+    (void)args;
+    write_line("state %s %d", (const char *)handle, state);
+    return 0;
+}
+
+static int finalize(void *context)
+{
+    (void)context;
+    write_line("finalize");
+    return 0;
+}
+
+extern const struct rkt_nccl_profiler_v4 ncclProfiler_v4;
+extern const struct rkt_nccl_profiler_v5 ncclProfiler_v5;
+EXPORTED const struct rkt_nccl_profiler_v4 ncclProfiler_v4 = {"probe", init_v4, start_v4,
+                                                              stop,    record,  finalize};
+EXPORTED const struct rkt_nccl_profiler_v5 ncclProfiler_v5 = {"probe", init_v5, start_v5,
+                                                              stop,    record,  finalize};
+
+static void __attribute__((destructor)) unloaded(void)
+{
+    write_line("unloaded");
+    if (probe.file)
+        fclose(probe.file);
+    probe.file = NULL;
+}
