@@ -20,7 +20,9 @@
 #define JOIN_POLL_NS 1000000
 /* A rank is at most one kernel ahead of the slowest: while that one still reads the starts of a
  * kernel's operations, those of the next may be written. */
-#define SLOTS (2 * SIM_MEET_FUSED_MAX)
+enum {
+    SLOTS = 2 * SIM_MEET_FUSED_MAX
+};
 
 struct cell {
     _Atomic uint64_t number; /* index + 1 of the operation that `start_ns` belongs to */

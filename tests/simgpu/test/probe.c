@@ -220,13 +220,14 @@ static int init_v5(void **context, uint64_t id, int *mask, const char *name, int
 static int start_typed(uint64_t type, void **handle, const struct rkt_nccl_descr *descr)
 {
     const char *parent = descr->parent ? descr->parent : "-";
+    const char *name = event_name(type);
 
-    *handle = (void *)(uintptr_t)event_name(type);
+    memcpy(handle, &name, sizeof(name)); /* not const there */
     if (type == RKT_NCCL_EVENT_COLL)
         write_line("start Coll %s %s %llu", parent, descr->coll.func,
                    (unsigned long long)descr->coll.seq);
     else
-        write_line("start %s %s", event_name(type), parent);
+        write_line("start %s %s", name, parent);
     return 0;
 }
 

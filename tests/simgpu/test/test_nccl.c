@@ -68,6 +68,8 @@ static void late_rank_part(struct test_rank *rank)
     rank_assert(cuCtxSynchronize() == CUDA_SUCCESS);
     rank_assert(cuEventElapsedTime(&ms, before, after) == CUDA_SUCCESS);
     atomic_store(&rank->shared->values[rank->rank], (uint64_t)((double)ms * 1000 + 0.5));
+    rank_assert(cuEventDestroy(before) == CUDA_SUCCESS);
+    rank_assert(cuEventDestroy(after) == CUDA_SUCCESS);
     rank_assert(ncclCommDestroy(comm) == ncclSuccess);
 }
 

@@ -11,6 +11,7 @@
  * The host runs at most one step ahead of the device. Each scenario plants one known fault.
  */
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -217,20 +218,19 @@ static void print_truth(const struct train *train, bool has_marks, uint64_t wall
            options->rank, options->world_size, train_scenario_name(options->scenario),
            options->slow_rank, options->slow_factor, options->step_count, options->layer_count,
            options->bucket_count);
-    printf("\"forward_ns\":%llu,\"backward_ns\":%llu,\"optimizer_ns\":%llu,",
-           (unsigned long long)(train->forward_ns * options->layer_count),
-           (unsigned long long)(train->backward_ns * options->layer_count),
-           (unsigned long long)(train->optimizer_ns * options->bucket_count));
-    printf("\"kernels\":%llu,\"kernel_ns\":%llu,\"collectives\":%llu,\"collective_bytes\":%llu,"
-           "\"copies\":%llu,\"copy_bytes\":%llu,",
-           (unsigned long long)truth->kernel_count, (unsigned long long)truth->kernel_ns,
-           (unsigned long long)truth->collective_count, (unsigned long long)truth->collective_bytes,
-           (unsigned long long)truth->copy_count, (unsigned long long)truth->copy_bytes);
-    printf("\"hidden_syncs\":%llu,\"input_wait_ns\":%llu,\"launch_wait_ns\":%llu,"
-           "\"has_marks\":%s,\"wall_ns\":%llu}\n",
-           (unsigned long long)truth->hidden_sync_count, (unsigned long long)truth->input_wait_ns,
-           (unsigned long long)truth->launch_wait_ns, has_marks ? "true" : "false",
-           (unsigned long long)wall_ns);
+    printf("\"forward_ns\":%" PRIu64 ",\"backward_ns\":%" PRIu64 ",\"optimizer_ns\":%" PRIu64 ",",
+           (train->forward_ns * options->layer_count), (train->backward_ns * options->layer_count),
+           (train->optimizer_ns * options->bucket_count));
+    printf("\"kernels\":%" PRIu64 ",\"kernel_ns\":%" PRIu64 ",\"collectives\":%" PRIu64
+           ",\"collective_bytes\":%" PRIu64 ","
+           "\"copies\":%" PRIu64 ",\"copy_bytes\":%" PRIu64 ",",
+           truth->kernel_count, truth->kernel_ns, truth->collective_count, truth->collective_bytes,
+           truth->copy_count, truth->copy_bytes);
+    printf("\"hidden_syncs\":%" PRIu64 ",\"input_wait_ns\":%" PRIu64 ",\"launch_wait_ns\":%" PRIu64
+           ","
+           "\"has_marks\":%s,\"wall_ns\":%" PRIu64 "}\n",
+           truth->hidden_sync_count, truth->input_wait_ns, truth->launch_wait_ns,
+           has_marks ? "true" : "false", wall_ns);
 }
 
 int main(int argc, char **argv)
