@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The reader printed in common/doc/wire-format.md reads a frozen store, and every number in it.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+python=/usr/bin/python3
+[ -x "$python" ] || python=python3
+"$python" -c 'import msgpack, zstandard' 2>/dev/null ||
+    skip "$python has no msgpack or zstandard: install python3-msgpack and python3-zstandard"
+
+sed -n '/^```python$/,/^```$/p' "$root/common/doc/wire-format.md" | sed '1d;$d' >"$work/reader.py"
+[ -s "$work/reader.py" ] || fail "wire-format.md holds no python"
+
+store=$root/tests/data/wire/v1.0-store.bin
+"$python" "$work/reader.py" "$store" >"$work/out"
+[ "$(wc -l <"$work/out")" -eq 28 ] || fail "not 2 sources with 14 kinds each: $(cat "$work/out")"
+grep -qx 'source 1 kind 6: 4 events, 3 names' "$work/out" || fail "$(cat "$work/out")"
+
+PYTHONPATH=$work PYTHONDONTWRITEBYTECODE=1 "$python" "$here/wire_format_check.py" "$store"
+
+# A frame is spoilt: the reader goes on behind it.
+{
+    head -c 700 "$store"
+    printf 'damage'
+    tail -c +707 "$store"
+} >"$work/damaged"
+"$python" "$work/reader.py" "$work/damaged" >"$work/out"
+[ "$(wc -l <"$work/out")" -eq 27 ] || fail "one batch should be lost: $(cat "$work/out")"
