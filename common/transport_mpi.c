@@ -264,12 +264,14 @@ static const struct rkt_transport_ops MPI_OPS = {
 
 /*
  * Open MPI only, and only where the user chose nothing: TCP, since the shared-memory transport
- * would take /dev/shm from NCCL, and since the fast fabrics belong to the job.
+ * would take /dev/shm from NCCL, and since the fast fabrics belong to the job. IPv4 only: with both
+ * families up, Open MPI 4.1's TCP may hang in its first connect ("now in progress").
  */
 static void choose_components(void)
 {
     (void)setenv("OMPI_MCA_pml", "ob1", 0);      // NOLINT(concurrency-mt-unsafe): one thread yet
     (void)setenv("OMPI_MCA_btl", "tcp,self", 0); // NOLINT(concurrency-mt-unsafe)
+    (void)setenv("OMPI_MCA_btl_tcp_disable_family", "6", 0); // NOLINT(concurrency-mt-unsafe)
 }
 
 enum rkt_status rkt_transport_mpi_create(struct rkt_transport **out, struct rkt_error *err)
