@@ -42,3 +42,4 @@ if(CMOCKA_FOUND)
 endif()
 
 rkt_script_test(unit_capture_exports capture_exports.sh LABELS unit)
+rkt_script_test(unit_capture_install capture_install.sh LABELS unit)
