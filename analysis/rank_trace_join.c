@@ -131,9 +131,10 @@ static enum rkt_status thread_of_most_launches(const struct rkt_rank_trace *trac
     if (!items)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu launches", trace->work_count);
     for (size_t i = 0; i < trace->work_count; i++) {
-        if (trace->works[i].launch_start_ns != RKT_TIME_UNKNOWN)
-            items[count++] =
-                (struct rkt_key_index){trace->works[i].launch_thread_id, (uint32_t)count};
+        if (trace->works[i].launch_start_ns == RKT_TIME_UNKNOWN)
+            continue;
+        items[count] = (struct rkt_key_index){trace->works[i].launch_thread_id, (uint32_t)count};
+        count++;
     }
     rkt_key_index_sort(items, count);
     for (size_t i = 0, next; i < count; i = next) {

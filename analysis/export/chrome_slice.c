@@ -82,7 +82,10 @@ static void put_collective_args(struct rkt_chrome *chrome, const struct rkt_coll
 
     (void)snprintf(comm_id, sizeof(comm_id), "0x%016" PRIx64, collective->comm_id);
     rkt_json_text(json, "collective", collective->func_name);
-    rkt_json_text(json, "comm", collective->comm_name[0] ? collective->comm_name : comm_id);
+    if (collective->comm_name[0] || collective->comm_id != 0)
+        rkt_json_text(json, "comm", collective->comm_name[0] ? collective->comm_name : comm_id);
+    else
+        rkt_json_null(json, "comm");
     rkt_json_u64(json, "seq", collective->seq);
     if (collective->bytes > 0)
         rkt_json_u64(json, "bytes", collective->bytes);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "analysis/import/import_paths.h"
 #include "analysis/import/kineto.h"
@@ -202,17 +201,16 @@ static void take_facts(struct trace *trace, const struct rkt_kineto_facts *facts
 }
 
 /* The file's frames; *reason_out is set where it is no trace. */
-static enum rkt_status read_into(struct import *import, struct rkt_text_source *source,
-                                 struct trace *trace, struct sink *sink, const char **reason_out)
+static enum rkt_status read_into(struct rkt_text_source *source, struct trace *trace,
+                                 struct sink *sink, const char **reason_out, struct rkt_error *err)
 {
     struct rkt_kineto_facts facts;
     struct rkt_end_info end = {0};
     struct rkt_source_writer *writer = NULL;
-    enum rkt_status status =
-        rkt_source_writer_create(&trace->info, sink_frame, sink, &writer, import->err);
+    enum rkt_status status = rkt_source_writer_create(&trace->info, sink_frame, sink, &writer, err);
 
     if (status == RKT_OK)
-        status = rkt_kineto_read(source, 0, writer, &facts, import->err);
+        status = rkt_kineto_read(source, 0, writer, &facts, err);
     if (status == RKT_OK)
         *reason_out = why_no_trace(&facts);
     if (status != RKT_OK || *reason_out)
@@ -220,34 +218,33 @@ static enum rkt_status read_into(struct import *import, struct rkt_text_source *
     note_facts(trace->file, &facts);
     note_damage(trace->file, rkt_text_source_damage(source), &facts.json);
     take_facts(trace, &facts);
-    status = sink->is_open ? RKT_OK : sink_open(sink, import->err);
+    status = sink->is_open ? RKT_OK : sink_open(sink, err);
     if (status == RKT_OK)
-        status = rkt_source_writer_update(writer, &trace->info, import->err);
+        status = rkt_source_writer_update(writer, &trace->info, err);
     end.cut_short = trace->file->is_damaged;
     if (status == RKT_OK)
-        status = rkt_source_writer_end(writer, &end, import->err);
+        status = rkt_source_writer_end(writer, &end, err);
 out:
     rkt_source_writer_destroy(writer);
     return status;
 }
 
-/* A text from below, with the file in front. */
-static enum rkt_status with_path(const struct import *import, enum rkt_status status,
-                                 const char *path)
+/* A file that is no trace: an error, or skipped if a folder brought it along. */
+static enum rkt_status refuse(struct import *import, const struct rkt_import_path *path,
+                              struct rkt_import_file *file, const struct rkt_text_damage *damage,
+                              const char *reason)
 {
-    struct rkt_error inner;
-
-    if (!import->err || (status != RKT_ERR_FORMAT && status != RKT_ERR_NOMEM))
-        return status;
-    inner = *import->err;
-    return rkt_fail(import->err, status, "%s: %s", path, inner.text);
-}
-
-static enum rkt_status skip_file(struct rkt_import_file *file, const char *reason)
-{
+    if (damage->is_damaged)
+        (void)snprintf(file->note, sizeof(file->note),
+                       "damaged at byte %" PRIu64 ": %s; nothing before it could be read",
+                       damage->file_offset, damage->what);
+    else
+        (void)snprintf(file->note, sizeof(file->note), "%s", reason);
     file->is_skipped = true;
-    (void)snprintf(file->note, sizeof(file->note), "%s", reason);
-    return RKT_OK;
+    file->is_damaged = damage->is_damaged;
+    if (path->from_folder)
+        return RKT_OK;
+    return rkt_fail(import->err, RKT_ERR_FORMAT, "%s: %s", path->path, file->note);
 }
 
 static enum rkt_status import_file(struct import *import, const struct rkt_import_path *path,
@@ -256,6 +253,7 @@ static enum rkt_status import_file(struct import *import, const struct rkt_impor
     struct trace *trace = &import->traces[import->trace_count];
     struct sink sink = {.store = import->store};
     struct rkt_text_source *source = NULL;
+    struct rkt_error inner = {0};
     const char *reason = NULL;
     enum rkt_status status;
 
@@ -269,20 +267,17 @@ static enum rkt_status import_file(struct import *import, const struct rkt_impor
     status = rkt_text_source_open(path->path, &source, import->err);
     if (status != RKT_OK)
         return status;
-    status = with_path(import, read_into(import, source, trace, &sink, &reason), path->path);
-    if (status == RKT_ERR_FORMAT && path->from_folder && !sink.is_open)
-        status = skip_file(file, "no JSON");
-    else if (status == RKT_OK && reason && path->from_folder)
-        status = skip_file(file, reason);
-    else if (status == RKT_OK && reason && rkt_text_source_damage(source)->is_damaged)
-        status = rkt_fail(import->err, RKT_ERR_FORMAT,
-                          "%s: damaged at byte %" PRIu64 ": %s; nothing before it could be read",
-                          path->path, rkt_text_source_damage(source)->file_offset,
-                          rkt_text_source_damage(source)->what);
-    else if (status == RKT_OK && reason)
-        status = rkt_fail(import->err, RKT_ERR_FORMAT, "%s: %s", path->path, reason);
+    status = read_into(source, trace, &sink, &reason, &inner);
+    if (status == RKT_ERR_FORMAT && !sink.is_open)
+        reason = inner.text;
+    if (reason)
+        status = refuse(import, path, file, rkt_text_source_damage(source), reason);
     else if (status == RKT_OK)
         import->trace_count++;
+    else if (status == RKT_ERR_IO && import->err)
+        *import->err = inner; /* names its file already */
+    else
+        status = rkt_fail(import->err, status, "%s: %s", path->path, inner.text);
     rkt_text_source_close(source);
     free(sink.held);
     return status;
@@ -458,7 +453,6 @@ static struct rkt_run_info run_info(void)
                                .start_realtime_ns = rkt_now_real_ns()};
 
     (void)snprintf(run.version, sizeof(run.version), "%s", RKT_VERSION);
-    (void)gethostname(run.host, sizeof(run.host) - 1);
     return run;
 }
 

@@ -9,6 +9,7 @@
 
 #define EVENT_START_BYTES ((size_t)64) /* '{' to the colon of the first key, with some blanks */
 #define MEMBER_KEY_BYTES_MAX 64u
+#define DOUBTFUL_BYTES_MAX ((size_t)64 << 10) /* how far an event that looks broken is tried */
 
 static const char EVENTS_KEY[] = "\"traceEvents\"";
 
@@ -223,6 +224,46 @@ static enum rkt_status read_event(struct reader *reader, size_t end)
     return RKT_OK;
 }
 
+/*
+ * Another event seems to begin inside the one here, at `next`: it is broken and given up, unless it
+ * parses as it is.
+ */
+static enum rkt_status read_doubtful(struct reader *reader, size_t next)
+{
+    struct rkt_json_window *window = &reader->window;
+    struct rkt_json_object_visitor visitor = visitor_of(reader);
+    size_t limit;
+    size_t end;
+
+    while (window->len - window->at < DOUBTFUL_BYTES_MAX && !window->has_all) {
+        enum rkt_status status;
+
+        next -= window->at; /* to where refill moves it */
+        status = rkt_json_window_refill(window, reader->err);
+        if (status != RKT_OK)
+            return status;
+    }
+    limit = window->len - window->at < DOUBTFUL_BYTES_MAX ? window->len
+                                                          : window->at + DOUBTFUL_BYTES_MAX;
+    if (rkt_json_scan_strictly(window->text, limit, window->at, &end) == RKT_SCAN_FOUND) {
+        switch (rkt_json_parse_object(reader->parser, window->text + window->at, end - window->at,
+                                      &visitor)) {
+        case RKT_JSON_DONE:
+        case RKT_JSON_ENDED:
+            window->at = end;
+            return RKT_OK;
+        case RKT_JSON_STOPPED:
+            return reader->status;
+        case RKT_JSON_NOMEM:
+            return out_of_memory(reader);
+        case RKT_JSON_WRONG:
+            break;
+        }
+    }
+    skip_damage(reader, next);
+    return RKT_OK;
+}
+
 /* The element at the place, by itself: an object is an event, anything else is damage. */
 static enum rkt_status read_element(struct reader *reader, bool is_object)
 {
@@ -234,6 +275,8 @@ static enum rkt_status read_element(struct reader *reader, bool is_object)
         return status;
     if (result == RKT_SCAN_FOUND && is_object)
         return read_event(reader, end);
+    if (result == RKT_SCAN_BROKEN && is_object)
+        return read_doubtful(reader, end);
     if (result != RKT_SCAN_MORE && end > reader->window.at) {
         skip_damage(reader, end);
         return RKT_OK;

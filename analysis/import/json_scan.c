@@ -47,7 +47,8 @@ static bool is_event_start(const char *text, size_t len, size_t at, bool only_ph
  * The closing quote of the string that opens at text[from]. A raw '{"key":' inside is no part of
  * any string, as its quotes would be escaped: a quote is missing before it.
  */
-static enum rkt_scan_result scan_string(const char *text, size_t len, size_t from, size_t *end_out)
+static enum rkt_scan_result scan_string(const char *text, size_t len, size_t from, bool is_wary,
+                                        size_t *end_out)
 {
     for (size_t at = from + 1; at < len; at++) {
         if (text[at] == '\\') {
@@ -55,7 +56,7 @@ static enum rkt_scan_result scan_string(const char *text, size_t len, size_t fro
         } else if (text[at] == '"') {
             *end_out = at + 1;
             return RKT_SCAN_FOUND;
-        } else if (text[at] == '{' && is_event_start(text, len, at, false)) {
+        } else if (is_wary && text[at] == '{' && is_event_start(text, len, at, false)) {
             *end_out = at;
             return RKT_SCAN_BROKEN;
         }
@@ -74,21 +75,22 @@ static int depth_change(char c)
     return (c == '{' || c == '[') - (c == '}' || c == ']');
 }
 
-static enum rkt_scan_result scan_nested(const char *text, size_t len, size_t from, size_t *end_out)
+static enum rkt_scan_result scan_nested(const char *text, size_t len, size_t from, bool is_wary,
+                                        size_t *end_out)
 {
     size_t at = from + 1;
     int64_t depth = 1;
 
     while (at < len) {
         if (text[at] == '"') {
-            enum rkt_scan_result result = scan_string(text, len, at, end_out);
+            enum rkt_scan_result result = scan_string(text, len, at, is_wary, end_out);
 
             if (result != RKT_SCAN_FOUND)
                 return result;
             at = *end_out;
             continue;
         }
-        if (is_lost_start(text, len, from, at)) {
+        if (is_wary && is_lost_start(text, len, from, at)) {
             *end_out = at;
             return RKT_SCAN_BROKEN;
         }
@@ -101,22 +103,34 @@ static enum rkt_scan_result scan_nested(const char *text, size_t len, size_t fro
     return RKT_SCAN_MORE;
 }
 
-enum rkt_scan_result rkt_json_scan_value(const char *text, size_t len, size_t from, size_t *end_out)
+static enum rkt_scan_result scan_value(const char *text, size_t len, size_t from, bool is_wary,
+                                       size_t *end_out)
 {
     size_t at = from;
 
     if (from >= len)
         return RKT_SCAN_MORE;
     if (text[from] == '"')
-        return scan_string(text, len, from, end_out);
+        return scan_string(text, len, from, is_wary, end_out);
     if (text[from] == '{' || text[from] == '[')
-        return scan_nested(text, len, from, end_out);
+        return scan_nested(text, len, from, is_wary, end_out);
     while (at < len && !is_blank(text[at]) && !strchr(",]}", text[at]))
         at++;
     if (at == len)
         return RKT_SCAN_MORE;
     *end_out = at;
     return RKT_SCAN_FOUND;
+}
+
+enum rkt_scan_result rkt_json_scan_value(const char *text, size_t len, size_t from, size_t *end_out)
+{
+    return scan_value(text, len, from, true, end_out);
+}
+
+enum rkt_scan_result rkt_json_scan_strictly(const char *text, size_t len, size_t from,
+                                            size_t *end_out)
+{
+    return scan_value(text, len, from, false, end_out);
 }
 
 size_t rkt_json_find_event(const char *text, size_t len, size_t from)
@@ -144,7 +158,7 @@ static bool skip_member(const char *text, size_t len, size_t from, size_t *end_o
     size_t key = rkt_json_skip_blank(text, len, from + 1);
     size_t at;
 
-    if (key >= len || text[key] != '"' || scan_string(text, len, key, &at) != RKT_SCAN_FOUND)
+    if (key >= len || text[key] != '"' || scan_string(text, len, key, true, &at) != RKT_SCAN_FOUND)
         return false;
     for (size_t i = 0; i < sizeof(OUTER_KEYS) / sizeof(OUTER_KEYS[0]); i++)
         *is_known_out |=

@@ -30,6 +30,10 @@ size_t rkt_json_skip_blank(const char *text, size_t len, size_t from);
 enum rkt_scan_result rkt_json_scan_value(const char *text, size_t len, size_t from,
                                          size_t *end_out);
 
+/* The same by JSON's rules alone: never BROKEN. */
+enum rkt_scan_result rkt_json_scan_strictly(const char *text, size_t len, size_t from,
+                                            size_t *end_out);
+
 /* Where the next event begins, {"ph": or {"name": ..., at or after `from`; `len` if nowhere. */
 size_t rkt_json_find_event(const char *text, size_t len, size_t from);
 

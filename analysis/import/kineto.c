@@ -161,6 +161,7 @@ static void kineto_release(struct rkt_kineto *kineto)
     rkt_strtab_destroy(kineto->processes);
     rkt_strtab_destroy(kineto->operators);
     free(kineto->process_names);
+    free(kineto->thread_names);
     free(kineto->groups);
     free(kineto->collectives);
     free(kineto->launchers);

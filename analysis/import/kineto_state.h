@@ -44,7 +44,7 @@ struct rkt_kineto {
     struct rkt_strtab *names; /* the writer's */
     struct rkt_kineto_facts facts;
     struct rkt_json_parser *parser;  /* for nested members */
-    struct rkt_strtab *tracks;       /* "pid tid" -> thread id */
+    struct rkt_strtab *tracks;       /* pid and tid -> thread id */
     struct rkt_strtab *shapes;       /* launch shape as bytes -> shape id */
     struct rkt_strtab *correlations; /* ids that do not fit in 31 bits -> their low bits */
     struct rkt_strtab *processes;    /* pid -> index of process_names */
@@ -54,6 +54,9 @@ struct rkt_kineto {
 
     uint32_t *process_names; /* names, by id of processes */
     size_t process_cap;
+    uint32_t *thread_names; /* names, by id of tracks; 0 none */
+    size_t thread_count;
+    size_t thread_cap;
     struct rkt_kineto_group *groups;
     size_t group_count;
     size_t group_cap;

@@ -8,6 +8,7 @@
 #include "common/array.h"
 
 #define TRACK_KEY_BYTES 256
+#define TRACK_SEPARATOR '\x1f' /* between pid and tid, which may hold blanks */
 
 static const char STREAM_NAME[] = "stream ";
 
@@ -17,8 +18,9 @@ uint32_t rkt_kineto_thread(struct rkt_kineto *kineto, const struct rkt_kineto_fi
     const struct rkt_json_field *pid = fields->of[RKT_KEY_PID] ? fields->of[RKT_KEY_PID] : &NONE;
     const struct rkt_json_field *tid = fields->of[RKT_KEY_TID] ? fields->of[RKT_KEY_TID] : &NONE;
     char key[TRACK_KEY_BYTES];
-    int len = snprintf(key, sizeof(key), "%.*s %.*s", (int)(pid->value_bytes % sizeof(key)),
-                       pid->value, (int)(tid->value_bytes % sizeof(key)), tid->value);
+    int len =
+        snprintf(key, sizeof(key), "%.*s%c%.*s", (int)(pid->value_bytes % sizeof(key)), pid->value,
+                 TRACK_SEPARATOR, (int)(tid->value_bytes % sizeof(key)), tid->value);
 
     if (len < 0)
         return 0;
@@ -56,6 +58,21 @@ static enum rkt_status keep_process_name(struct rkt_kineto *kineto,
     return RKT_OK;
 }
 
+static enum rkt_status name_thread(struct rkt_kineto *kineto,
+                                   const struct rkt_kineto_fields *fields,
+                                   const struct rkt_json_field *name, struct rkt_error *err)
+{
+    uint32_t id = rkt_kineto_thread(kineto, fields);
+
+    if (id == 0 || !rkt_array_reserve((void **)&kineto->thread_names, &kineto->thread_cap,
+                                      (size_t)id + 1, sizeof(*kineto->thread_names)))
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for thread names");
+    for (; kineto->thread_count <= id; kineto->thread_count++)
+        kineto->thread_names[kineto->thread_count] = 0;
+    kineto->thread_names[id] = rkt_kineto_intern(kineto, name);
+    return RKT_OK;
+}
+
 /* "stream 7 " names a stream, and so may its tid be written. */
 static bool stream_of_text(const struct rkt_json_field *field, uint64_t *stream_out)
 {
@@ -79,8 +96,7 @@ enum rkt_status rkt_kineto_metadata(struct rkt_kineto *kineto,
         return RKT_OK;
     if (stream_of_text(name, &stream))
         return add_name(kineto, RKT_NAMED_STREAM, stream, rkt_kineto_intern(kineto, name), err);
-    return add_name(kineto, RKT_NAMED_THREAD, rkt_kineto_thread(kineto, fields),
-                    rkt_kineto_intern(kineto, name), err);
+    return name_thread(kineto, fields, name, err);
 }
 
 struct device_reader {
@@ -123,7 +139,37 @@ enum rkt_status rkt_kineto_devices(struct rkt_kineto *kineto, const struct rkt_j
     return reader.status;
 }
 
-enum rkt_status rkt_kineto_end_tracks(struct rkt_kineto *kineto, struct rkt_error *err)
+/* A thread without a name is called by its tid, which may be a text. */
+static uint32_t name_of_track(struct rkt_kineto *kineto, uint32_t id)
+{
+    const char *tid = strchr(rkt_strtab_get(kineto->tracks, id, NULL), TRACK_SEPARATOR);
+    char name[TRACK_KEY_BYTES + 16];
+    int len;
+
+    if (id < kineto->thread_count && kineto->thread_names[id] != 0)
+        return kineto->thread_names[id];
+    if (!tid || !tid[1])
+        return 0;
+    tid++;
+    len = snprintf(name, sizeof(name), tid[strspn(tid, "0123456789")] ? "%s" : "thread %s", tid);
+    return rkt_strtab_intern(kineto->names, name, len > 0 ? (size_t)len : 0);
+}
+
+static enum rkt_status add_thread_names(struct rkt_kineto *kineto, struct rkt_error *err)
+{
+    uint32_t count = rkt_strtab_count(kineto->tracks);
+    enum rkt_status status = RKT_OK;
+
+    for (uint32_t id = 1; id < count && status == RKT_OK; id++) {
+        uint32_t name_id = name_of_track(kineto, id);
+
+        if (name_id != 0)
+            status = add_name(kineto, RKT_NAMED_THREAD, id, name_id, err);
+    }
+    return status;
+}
+
+static enum rkt_status add_process_name(struct rkt_kineto *kineto, struct rkt_error *err)
 {
     uint64_t pid = kineto->facts.pid;
     uint32_t count = rkt_strtab_count(kineto->processes);
@@ -139,4 +185,11 @@ enum rkt_status rkt_kineto_end_tracks(struct rkt_kineto *kineto, struct rkt_erro
     (void)snprintf(kineto->facts.program, sizeof(kineto->facts.program), "%s",
                    rkt_strtab_get(kineto->names, name_id, NULL));
     return add_name(kineto, RKT_NAMED_PROCESS, pid, name_id, err);
+}
+
+enum rkt_status rkt_kineto_end_tracks(struct rkt_kineto *kineto, struct rkt_error *err)
+{
+    enum rkt_status status = add_thread_names(kineto, err);
+
+    return status == RKT_OK ? add_process_name(kineto, err) : status;
 }

@@ -135,6 +135,8 @@ static const struct case_of CASES[] = {
      true},
     {"a member that is broken before the events", "{\"x\" 5, \"traceEvents\":[" A "]}", "a,", "", 1,
      0, false, false},
+    {"an object that looks like an event inside args",
+     "[{\"ph\":\"X\",\"args\":{\"list\":[" B "]},\"name\":\"a\"}]", "a,", "", 0, 0, false, false},
     {"nested args with braces in texts",
      "[{\"ph\":\"X\",\"args\":{\"s\":\"},{\\\"ph\\\":\"},\"name\":\"a\"}," B "]", "a,b,", "", 0, 0,
      false, false},

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Many files into one store: ranks, refusals, and that nothing half-written stays. */
+#include "rkt_test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zlib.h>
+
+#include "analysis/import/import.h"
+#include "analysis/import/rank_of_file.h"
+#include "common/store_reader.h"
+
+#define EVENT                                                                                 \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":8,\"dur\":2," \
+    "\"args\":{}}"
+#define NO_RANK "{\"schemaVersion\":1,\"traceEvents\":[" EVENT "]}"
+#define RANK(n) "{\"distributedInfo\":{\"rank\":" #n "},\"traceEvents\":[" EVENT "]}"
+
+/* A folder of its own for each test. */
+struct place {
+    char folder[64];
+    char output[128];
+    char paths[8][128];
+    const char *list[8];
+    size_t count;
+};
+
+static int make_place(void **state)
+{
+    struct place *place = calloc(1, sizeof(*place));
+
+    assert_non_null(place);
+    (void)snprintf(place->folder, sizeof(place->folder), "/tmp/rkt-import-XXXXXX");
+    assert_non_null(mkdtemp(place->folder));
+    (void)snprintf(place->output, sizeof(place->output), "%s/out.rkt", place->folder);
+    *state = place;
+    return 0;
+}
+
+static int remove_place(void **state)
+{
+    struct place *place = *state;
+
+    for (size_t i = 0; i < place->count; i++)
+        (void)unlink(place->list[i]);
+    (void)unlink(place->output);
+    /* fails, and so does the test, when anything else was left behind */
+    assert_int_equal(rmdir(place->folder), 0);
+    free(place);
+    return 0;
+}
+
+static void add_bytes(struct place *place, const char *name, const void *bytes, size_t len)
+{
+    char path[sizeof(place->paths[0])];
+    FILE *out;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", place->folder, name);
+    memcpy(place->paths[place->count], path, sizeof(path));
+    out = fopen(path, "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(bytes, 1, len, out), len);
+    assert_int_equal(fclose(out), 0);
+    place->list[place->count] = place->paths[place->count];
+    place->count++;
+}
+
+static void add_file(struct place *place, const char *name, const char *text)
+{
+    add_bytes(place, name, text, strlen(text));
+}
+
+static enum rkt_status import(const struct place *place, struct rkt_import_report *report,
+                              struct rkt_error *err)
+{
+    struct rkt_import_options options = {place->list, place->count, place->output, false};
+
+    return rkt_import(&options, report, err);
+}
+
+/* The import fails, its text holds `words`, and no output is there. */
+static void assert_refused(const struct place *place, const char *words)
+{
+    struct rkt_import_report report;
+    struct rkt_error err = {0};
+
+    if (import(place, &report, &err) == RKT_OK)
+        fail_msg("an import is not refused: %s", words);
+    if (!strstr(err.text, words) || strchr(err.text, '\n'))
+        fail_msg("\"%s\" has no \"%s\"", err.text, words);
+    assert_int_not_equal(access(place->output, F_OK), 0);
+}
+
+static void a_wrong_input_is_refused_in_one_line_and_leaves_nothing(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *words;
+    } INPUTS[] = {
+        {"", "is empty"},
+        {"hello", "is no JSON"},
+        {"{\"name\": \"x\"}", "no traceEvents"},
+        {"[1, 2, 3]", "no event that can be read"},
+        {"[{\"a\": 1}, {\"b\": 2}]", "nothing in it is an event"},
+    };
+    struct place *place = *state;
+
+    for (size_t i = 0; i < sizeof(INPUTS) / sizeof(INPUTS[0]); i++) {
+        place->count = 0;
+        add_file(place, "a.json", INPUTS[i].text);
+        assert_refused(place, INPUTS[i].words);
+        assert_refused(place, "a.json: "); /* the file is named */
+    }
+}
+
+static void a_missing_input_is_refused(void **state)
+{
+    struct place *place = *state;
+
+    place->list[place->count++] = "/nowhere/at/all.json";
+    assert_refused(place, "/nowhere/at/all.json: cannot open");
+}
+
+static void two_files_of_one_rank_are_refused_with_both_names(void **state)
+{
+    struct place *place = *state;
+
+    add_file(place, "a.json", RANK(3));
+    add_file(place, "b.json", RANK(1));
+    add_file(place, "c.json", RANK(3));
+    assert_refused(place, "two files of rank 3");
+    assert_refused(place, "a.json");
+    assert_refused(place, "c.json");
+}
+
+static void an_output_that_exists_or_is_an_input_is_refused(void **state)
+{
+    struct place *place = *state;
+    struct rkt_import_options options = {place->list, 1, place->output, false};
+    struct rkt_import_report report;
+    struct rkt_error err = {0};
+
+    add_file(place, "a.json", RANK(0));
+    add_file(place, "b.json", "precious");
+    options.output = place->list[1];
+    assert_rkt_status(rkt_import(&options, &report, &err), RKT_ERR_INVALID);
+    assert_non_null(strstr(err.text, "exists"));
+    options.output = place->list[0];
+    options.overwrite = true;
+    assert_rkt_status(rkt_import(&options, &report, &err), RKT_ERR_INVALID);
+    assert_non_null(strstr(err.text, "input"));
+    options.output = "/nowhere/out.rkt";
+    assert_rkt_status(rkt_import(&options, &report, &err), RKT_ERR_IO);
+    assert_non_null(strstr(err.text, "/nowhere/out.rkt"));
+    options.output = place->folder;
+    assert_rkt_status(rkt_import(&options, &report, &err), RKT_ERR_INVALID);
+}
+
+static void ranks_come_from_the_file_then_its_name_then_the_order(void **state)
+{
+    struct place *place = *state;
+    struct rkt_import_report report;
+    struct rkt_error err = {0};
+
+    add_file(place, "x.json", NO_RANK);
+    add_file(place, "run-rank2-trace.json", NO_RANK);
+    add_file(place, "rank7.json", RANK(0)); /* what the file says is stronger */
+    add_file(place, "y.json", NO_RANK);
+    assert_rkt_ok(import(place, &report, &err), err);
+    assert_int_equal(report.file_count, 4);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(report.files[i].rank, i);
+    assert_string_equal(report.files[0].rank_source, "distributedInfo");
+    assert_string_equal(report.files[1].rank_source, "order");
+    assert_non_null(strstr(report.files[1].path, "x.json"));
+    assert_non_null(strstr(report.files[1].note, "no rank"));
+    assert_string_equal(report.files[2].rank_source, "file name");
+    assert_string_equal(report.files[3].rank_source, "order");
+    rkt_import_report_release(&report);
+}
+
+static void the_store_says_which_rank_each_source_is(void **state)
+{
+    struct place *place = *state;
+    struct rkt_import_report report;
+    struct rkt_store_reader *reader;
+    struct rkt_error err = {0};
+
+    add_file(place, "x.json", NO_RANK);
+    add_file(place, "y.json", RANK(0));
+    assert_rkt_ok(import(place, &report, &err), err);
+    rkt_import_report_release(&report);
+    assert_rkt_ok(rkt_store_reader_open(place->output, &reader, &err), err);
+    assert_int_equal(rkt_store_reader_source_count(reader), 2);
+    assert_int_equal(rkt_store_reader_source(reader, 0)->info.rank, 1);
+    assert_true(rkt_store_reader_source(reader, 0)->info.rank_known);
+    assert_int_equal(rkt_store_reader_source(reader, 1)->info.rank, 0);
+    assert_true(rkt_store_reader_source(reader, 0)->has_end);
+    assert_int_equal(rkt_store_reader_health(reader)->damaged_frames, 0);
+    assert_int_equal(rkt_store_reader_health(reader)->seq_gap_count, 0);
+    assert_string_equal(rkt_store_reader_source(reader, 1)->info.file, "y.json");
+    rkt_store_reader_close(reader);
+}
+
+static void of_a_folder_files_that_are_no_trace_are_skipped_by_name(void **state)
+{
+    struct place *place = *state;
+    const char *folder = place->folder;
+    struct rkt_import_options options = {&folder, 1, place->output, false};
+    struct rkt_import_report report;
+    struct rkt_error err = {0};
+
+    add_file(place, "config.json", "{\"lr\": 0.1}");
+    add_file(place, "notes.txt", "hello");
+    add_file(place, "broken.json", "hello");
+    add_file(place, "worker10.json", NO_RANK);
+    add_file(place, "worker9.json", NO_RANK);
+    assert_rkt_ok(rkt_import(&options, &report, &err), err);
+    assert_int_equal(report.file_count, 4);
+    assert_int_equal(report.files[0].rank, 9);
+    assert_int_equal(report.files[1].rank, 10);
+    assert_true(report.files[2].is_skipped && report.files[3].is_skipped);
+    rkt_import_report_release(&report);
+}
+
+static void a_folder_without_a_trace_is_refused(void **state)
+{
+    struct place *place = *state;
+    const char *folder = place->folder;
+    struct rkt_import_options options = {&folder, 1, place->output, false};
+    struct rkt_import_report report;
+    struct rkt_error err = {0};
+
+    assert_rkt_status(rkt_import(&options, &report, &err), RKT_ERR_FORMAT);
+    add_file(place, "config.json", "{\"lr\": 0.1}");
+    assert_rkt_status(rkt_import(&options, &report, &err), RKT_ERR_FORMAT);
+    assert_non_null(strstr(err.text, "none of its 1 files is a trace"));
+}
+
+static void br_15_a_cut_gzip_file_is_kept_as_far_as_it_goes_and_marked(void **state)
+{
+    struct place *place = *state;
+    static char text[65536];
+    static unsigned char packed[65536];
+    struct rkt_import_report report;
+    struct rkt_store_reader *reader;
+    struct rkt_error err = {0};
+    z_stream zlib = {0};
+    size_t used = (size_t)sprintf(text, "{\"distributedInfo\":{\"rank\":4},\"traceEvents\":[");
+    size_t packed_bytes;
+
+    for (int i = 0; i < 400; i++)
+        used += (size_t)sprintf(text + used,
+                                "%s{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k%d\",\"pid\":0,"
+                                "\"tid\":7,\"ts\":%d,\"dur\":%d}",
+                                i > 0 ? "," : "", i * 7919 % 1009, 100 + i * 31, i * 17 % 23);
+    used += (size_t)sprintf(text + used, "]}");
+    assert_int_equal(deflateInit2(&zlib, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    zlib.next_in = (Bytef *)text;
+    zlib.avail_in = (uInt)used;
+    zlib.next_out = packed;
+    zlib.avail_out = sizeof(packed);
+    assert_int_equal(deflate(&zlib, Z_FINISH), Z_STREAM_END);
+    packed_bytes = sizeof(packed) - zlib.avail_out;
+    deflateEnd(&zlib);
+
+    add_bytes(place, "cut.json.gz", packed, packed_bytes / 2);
+    assert_rkt_ok(import(place, &report, &err), err);
+    assert_true(report.files[0].is_damaged);
+    assert_true(report.files[0].event_count > 50 && report.files[0].event_count < 400);
+    assert_non_null(strstr(report.files[0].note, "damaged at byte"));
+    rkt_import_report_release(&report);
+    assert_rkt_ok(rkt_store_reader_open(place->output, &reader, &err), err);
+    assert_int_equal(rkt_store_reader_source(reader, 0)->info.rank, 4);
+    assert_true(rkt_store_reader_source(reader, 0)->end.cut_short);
+    rkt_store_reader_close(reader);
+    (void)unlink(place->output);
+
+    place->count = 0; /* nothing at all is readable */
+    add_bytes(place, "cut.json.gz", packed, 24);
+    assert_refused(place, "damaged at byte 24");
+}
+
+static void br_35_a_file_without_calendar_time_is_said_to_be_on_no_common_clock(void **state)
+{
+    struct place *place = *state;
+    struct rkt_import_report report;
+    struct rkt_store_reader *reader;
+    struct rkt_error err = {0};
+
+    add_file(place, "rank0.json", RANK(0));
+    add_file(place, "rank1.json",
+             "{\"distributedInfo\":{\"rank\":1},\"baseTimeNanoseconds\":1759300074000000000,"
+             "\"traceEvents\":[" EVENT "]}");
+    assert_rkt_ok(import(place, &report, &err), err);
+    assert_non_null(strstr(report.warning, "1 of 2 files"));
+    rkt_import_report_release(&report);
+    assert_rkt_ok(rkt_store_reader_open(place->output, &reader, &err), err);
+    assert_int_equal(rkt_store_reader_source(reader, 0)->align.state, RKT_ALIGN_UNALIGNED);
+    assert_int_equal(rkt_store_reader_source(reader, 1)->align.state, RKT_ALIGN_WALL_CLOCK);
+    rkt_store_reader_close(reader);
+}
+
+static void ranks_are_read_off_the_usual_names(void **state)
+{
+    static const struct {
+        const char *path;
+        int rank; /* -1: none */
+    } NAMES[] = {
+        {"worker3_step_12.1694128201557.pt.trace.json.gz", 3},
+        {"rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz", 34},
+        {"Baseline_-_12-11_-_220ff-rank6-chrome-trace.json.gz", 6},
+        {"graph_capture_rank_0.1773709742341309550.pt.trace.json.gz", 0},
+        {"trace_Rank=12.json", 12},
+        {"/a/rank5/trace.json", 5},
+        {"/rank1/x/rank2.json", 2},
+        {"frank3.json", -1},
+        {"nccl_trace_rank_container-node02_5", -1},
+        {"rank1694128201557.json", -1},
+        {"host_1074.1694128201557.pt.trace.json", -1},
+        {"rank", -1},
+        {"rank-", -1},
+        {"", -1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        uint32_t rank = 0;
+        bool found = rkt_rank_of_file(NAMES[i].path, &rank);
+
+        if (found != (NAMES[i].rank >= 0) || (found && (int)rank != NAMES[i].rank))
+            fail_msg("%s: %d %u", NAMES[i].path, found, rank);
+    }
+}
+
+#define IN_A_PLACE(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_A_PLACE(a_wrong_input_is_refused_in_one_line_and_leaves_nothing),
+        IN_A_PLACE(a_missing_input_is_refused),
+        IN_A_PLACE(two_files_of_one_rank_are_refused_with_both_names),
+        IN_A_PLACE(an_output_that_exists_or_is_an_input_is_refused),
+        IN_A_PLACE(ranks_come_from_the_file_then_its_name_then_the_order),
+        IN_A_PLACE(the_store_says_which_rank_each_source_is),
+        IN_A_PLACE(of_a_folder_files_that_are_no_trace_are_skipped_by_name),
+        IN_A_PLACE(a_folder_without_a_trace_is_refused),
+        IN_A_PLACE(br_15_a_cut_gzip_file_is_kept_as_far_as_it_goes_and_marked),
+        IN_A_PLACE(br_35_a_file_without_calendar_time_is_said_to_be_on_no_common_clock),
+        cmocka_unit_test(ranks_are_read_off_the_usual_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
