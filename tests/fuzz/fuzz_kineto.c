@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes as a trace: no crash, no hang; every event that was read is written or counted; and
+ * the size of the windows changes nothing for what parses.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "analysis/import/kineto.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static enum rkt_status drop_frame(void *ctx, const uint8_t *frame, size_t frame_bytes,
+                                  struct rkt_error *err)
+{
+    (void)ctx;
+    (void)frame;
+    (void)frame_bytes;
+    (void)err;
+    return RKT_OK;
+}
+
+static enum rkt_status read_all(const uint8_t *data, size_t size, size_t window_bytes,
+                                struct rkt_kineto_facts *facts)
+{
+    static const struct rkt_source_info INFO = {.producer = RKT_PRODUCER_KINETO};
+    struct rkt_text_source *source = rkt_text_source_from_memory(data, size);
+    struct rkt_source_writer *writer = NULL;
+    struct rkt_end_info end = {0};
+    struct rkt_error err;
+    enum rkt_status status;
+
+    if (!source || rkt_source_writer_create(&INFO, drop_frame, NULL, &writer, &err) != RKT_OK)
+        abort();
+    status = rkt_kineto_read(source, window_bytes, writer, facts, &err);
+    if (status == RKT_OK && rkt_source_writer_end(writer, &end, &err) != RKT_OK)
+        abort();
+    rkt_source_writer_destroy(writer);
+    rkt_text_source_close(source);
+    return status;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct rkt_kineto_facts whole;
+    struct rkt_kineto_facts small;
+    enum rkt_status status = read_all(data, size, 0, &whole);
+
+    if (status != read_all(data, size, RKT_JSON_WINDOW_BYTES_MIN, &small))
+        abort();
+    if (status != RKT_OK)
+        return 0;
+    if (whole.event_count + whole.skipped_count + whole.left_out_count > whole.json.event_count)
+        abort();
+    if (whole.json.damaged_count == 0 && whole.json.repaired_count == 0 &&
+        (whole.event_count != small.event_count || whole.skipped_count != small.skipped_count))
+        abort();
+    return 0;
+}
