@@ -18,14 +18,14 @@
 
 static const struct {
     const char *name;
-    const char *kernel_name; /* in kernel names */
+    const char *kernel_name; /* sums of signed numbers use the unsigned kernel */
     size_t bytes;
 } TYPES[ncclNumTypes] = {
-    [ncclInt8] = {"ncclInt8", "i8", 1},
+    [ncclInt8] = {"ncclInt8", "u8", 1},
     [ncclUint8] = {"ncclUint8", "u8", 1},
-    [ncclInt32] = {"ncclInt32", "i32", 4},
+    [ncclInt32] = {"ncclInt32", "u32", 4},
     [ncclUint32] = {"ncclUint32", "u32", 4},
-    [ncclInt64] = {"ncclInt64", "i64", 8},
+    [ncclInt64] = {"ncclInt64", "u64", 8},
     [ncclUint64] = {"ncclUint64", "u64", 8},
     [ncclFloat16] = {"ncclFloat16", "f16", 2},
     [ncclFloat32] = {"ncclFloat32", "f32", 4},
@@ -43,11 +43,6 @@ static const char *const FUNCS[SIM_FUNC_COUNT] = {
     [SIM_REDUCE_SCATTER] = "ReduceScatter",
     [SIM_SEND] = "Send",
     [SIM_RECV] = "Recv",
-};
-
-static const char *const OPS[ncclNumOps] = {
-    [ncclSum] = "Sum",    [ncclProd] = "Prod",     [ncclMax] = "MinMax",
-    [ncclMin] = "MinMax", [ncclAvg] = "PreMulSum",
 };
 
 ncclResult_t sim_task_check(const struct sim_task *task)
@@ -143,7 +138,8 @@ const char *sim_task_proto(const struct sim_task *task)
     return bytes <= LL128_BYTES_MAX ? "LL128" : "SIMPLE";
 }
 
-/* One specialised kernel per function, operation and type, whatever the protocol. */
+/* The kernels of NCCL 2.28: one per function and type for sums, whatever the protocol, and one for
+ * all that has none of its own. */
 void sim_task_kernel_name(const struct sim_task *task, char *name, size_t name_bytes)
 {
     static const char ARGUMENT[] = "24ncclDevKernelArgsStorageILm4096EE";
@@ -153,8 +149,10 @@ void sim_task_kernel_name(const struct sim_task *task, char *name, size_t name_b
         snprintf(plain, sizeof(plain), "ncclDevKernel_SendRecv");
     else if (task->func == SIM_BROADCAST || task->func == SIM_ALL_GATHER)
         snprintf(plain, sizeof(plain), "ncclDevKernel_%s_RING_LL", FUNCS[task->func]);
+    else if (task->op == ncclSum)
+        snprintf(plain, sizeof(plain), "ncclDevKernel_%s_Sum_%s_RING_LL", FUNCS[task->func],
+                 TYPES[task->datatype].kernel_name);
     else
-        snprintf(plain, sizeof(plain), "ncclDevKernel_%s_%s_%s_RING_LL", FUNCS[task->func],
-                 OPS[task->op], TYPES[task->datatype].kernel_name);
+        snprintf(plain, sizeof(plain), "ncclDevKernel_Generic");
     snprintf(name, name_bytes, "_Z%zu%s%s", strlen(plain), plain, ARGUMENT);
 }

@@ -6,7 +6,6 @@
 
 struct train_autograd {
     /* set in create, then read only */
-    pthread_t thread;
     void (*setup)(void *arg);
     void (*backward)(void *arg);
     void *arg;
@@ -29,15 +28,12 @@ static void *autograd_main(void *arg)
     for (;;) {
         while (autograd->state == IDLE)
             pthread_cond_wait(&autograd->has_changed, &autograd->lock);
-        if (autograd->state == STOPPING)
-            break;
         pthread_mutex_unlock(&autograd->lock);
         autograd->backward(autograd->arg);
         pthread_mutex_lock(&autograd->lock);
         autograd->state = IDLE;
         pthread_cond_broadcast(&autograd->has_changed);
     }
-    pthread_mutex_unlock(&autograd->lock);
     return NULL;
 }
 
@@ -45,6 +41,7 @@ struct train_autograd *train_autograd_create(void (*setup)(void *arg), void (*ba
                                              void *arg)
 {
     struct train_autograd *autograd = calloc(1, sizeof(*autograd));
+    pthread_t thread;
 
     if (!autograd)
         return NULL;
@@ -53,11 +50,12 @@ struct train_autograd *train_autograd_create(void (*setup)(void *arg), void (*ba
     autograd->arg = arg;
     pthread_mutex_init(&autograd->lock, NULL);
     pthread_cond_init(&autograd->has_changed, NULL);
-    if (pthread_create(&autograd->thread, NULL, autograd_main, autograd) != 0) {
+    if (pthread_create(&thread, NULL, autograd_main, autograd) != 0) {
         free(autograd);
         return NULL;
     }
-    pthread_setname_np(autograd->thread, "pt_autograd_0");
+    pthread_setname_np(thread, "pt_autograd_0");
+    pthread_detach(thread);
     return autograd;
 }
 
@@ -69,16 +67,4 @@ void train_autograd_run(struct train_autograd *autograd)
     while (autograd->state != IDLE)
         pthread_cond_wait(&autograd->has_changed, &autograd->lock);
     pthread_mutex_unlock(&autograd->lock);
-}
-
-void train_autograd_destroy(struct train_autograd *autograd)
-{
-    pthread_mutex_lock(&autograd->lock);
-    autograd->state = STOPPING;
-    pthread_cond_broadcast(&autograd->has_changed);
-    pthread_mutex_unlock(&autograd->lock);
-    pthread_join(autograd->thread, NULL);
-    pthread_cond_destroy(&autograd->has_changed);
-    pthread_mutex_destroy(&autograd->lock);
-    free(autograd);
 }

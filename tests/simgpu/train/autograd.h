@@ -4,7 +4,7 @@
 
 /*
  * autograd - the thread on which the backward pass runs, as in PyTorch: one per device, named
- * pt_autograd_0, fed by the main thread, which waits for it.
+ * pt_autograd_0, fed by the main thread, which waits for it. It ends with the process, as there.
  */
 
 struct train_autograd;
@@ -13,6 +13,5 @@ struct train_autograd;
 struct train_autograd *train_autograd_create(void (*setup)(void *arg), void (*backward)(void *arg),
                                              void *arg);
 void train_autograd_run(struct train_autograd *autograd);
-void train_autograd_destroy(struct train_autograd *autograd);
 
 #endif

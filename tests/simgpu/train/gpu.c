@@ -60,15 +60,14 @@ void train_check_nccl(ncclResult_t result, const char *what)
 static void open_context(const struct train_options *options, struct train_gpu *gpu)
 {
     CUdevice device;
-    CUmodule module;
 
     CUDA(cuInit(0));
     CUDA(cuDeviceGet(&device, options->local_rank));
     CUDA(cuDevicePrimaryCtxRetain(&gpu->context, device));
     CUDA(cuCtxSetCurrent(gpu->context));
-    CUDA(cuModuleLoadData(&module, PTX));
+    CUDA(cuModuleLoadData(&gpu->module, PTX));
     for (int i = 0; i < TRAIN_KERNEL_COUNT; i++)
-        CUDA(cuModuleGetFunction(&gpu->kernels[i], module, KERNELS[i]));
+        CUDA(cuModuleGetFunction(&gpu->kernels[i], gpu->module, KERNELS[i]));
     CUDA(cuStreamCreate(&gpu->compute, CU_STREAM_NON_BLOCKING));
     CUDA(cuStreamCreate(&gpu->comm_stream, CU_STREAM_NON_BLOCKING));
 }
@@ -120,6 +119,7 @@ void train_gpu_close(const struct train_options *options, struct train_gpu *gpu)
         CUDA(cuMemFreeHost(gpu->host_input));
     CUDA(cuStreamDestroy(gpu->compute));
     CUDA(cuStreamDestroy(gpu->comm_stream));
+    CUDA(cuModuleUnload(gpu->module));
 }
 
 void train_launch(const struct train_gpu *gpu, enum train_kernel kernel, uint64_t duration_ns)

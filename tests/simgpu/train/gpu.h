@@ -25,6 +25,7 @@ enum train_kernel {
 
 struct train_gpu {
     CUcontext context;
+    CUmodule module;
     CUfunction kernels[TRAIN_KERNEL_COUNT];
     CUstream compute;
     CUstream comm_stream;
