@@ -3,10 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#define END_TRIES 200
+#define END_TRY_MS 5
 
 /* It must hold open neither the launcher's pipes nor a folder that someone wants to unmount. */
 static void let_go_of_everything(void)
@@ -19,7 +24,7 @@ static void let_go_of_everything(void)
         return; /* then it holds a folder for as long as the run lasts */
 }
 
-static _Noreturn void guard(int fd, const struct rkt_run_dir *dir)
+static _Noreturn void be_guard(int fd, const struct rkt_run_dir *dir)
 {
     sigset_t all;
     pid_t target = 0, told;
@@ -42,7 +47,8 @@ static _Noreturn void guard(int fd, const struct rkt_run_dir *dir)
     _exit(0);
 }
 
-enum rkt_status rkt_guard_start(const struct rkt_run_dir *dir, int *fd_out, struct rkt_error *err)
+enum rkt_status rkt_guard_start(const struct rkt_run_dir *dir, struct rkt_guard *guard_out,
+                                struct rkt_error *err)
 {
     int fds[2];
     pid_t pid;
@@ -52,7 +58,7 @@ enum rkt_status rkt_guard_start(const struct rkt_run_dir *dir, int *fd_out, stru
     pid = fork();
     if (pid == 0) {
         (void)close(fds[1]);
-        guard(fds[0], dir);
+        be_guard(fds[0], dir);
     }
     (void)close(fds[0]);
     if (pid < 0) {
@@ -61,12 +67,22 @@ enum rkt_status rkt_guard_start(const struct rkt_run_dir *dir, int *fd_out, stru
         (void)close(fds[1]);
         return status;
     }
-    *fd_out = fds[1];
+    guard_out->fd = fds[1];
+    guard_out->pid = pid;
     return RKT_OK;
 }
 
-void rkt_guard_aim(int fd, pid_t target)
+void rkt_guard_aim(const struct rkt_guard *guard, pid_t target)
 {
     /* A guard that is gone cannot be helped. */
-    (void)send(fd, &target, sizeof(target), MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)send(guard->fd, &target, sizeof(target), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void rkt_guard_end(struct rkt_guard *guard)
+{
+    (void)close(guard->fd);
+    guard->fd = -1;
+    /* It ends at once, unless someone has stopped it. */
+    for (int i = 0; i < END_TRIES && waitpid(guard->pid, NULL, WNOHANG) == 0; i++)
+        (void)poll(NULL, 0, END_TRY_MS);
 }

@@ -19,10 +19,19 @@
 #include "common/status.h"
 #include "launch/run_dir.h"
 
-/* Fork it, before anything else is open. *fd_out is the supervisor's end, closed on exec. */
-enum rkt_status rkt_guard_start(const struct rkt_run_dir *dir, int *fd_out, struct rkt_error *err);
+struct rkt_guard {
+    int fd; /* the supervisor's end, closed on exec */
+    pid_t pid;
+};
+
+/* Fork it, before anything else is open. */
+enum rkt_status rkt_guard_start(const struct rkt_run_dir *dir, struct rkt_guard *guard_out,
+                                struct rkt_error *err);
 
 /* What to kill: a process, or minus a process group; 0: nothing (any more). */
-void rkt_guard_aim(int fd, pid_t target);
+void rkt_guard_aim(const struct rkt_guard *guard, pid_t target);
+
+/* Let it go, and reap it: in a container there may be nobody else who would. */
+void rkt_guard_end(struct rkt_guard *guard);
 
 #endif

@@ -14,6 +14,9 @@
 /* As execvp has it without PATH. */
 #define DEFAULT_PATH "/bin:/usr/bin"
 
+#define TIMELINE "timeline"
+#define EARLIER_MAX 1000
+
 static const char *const RANK_STARTERS[] = {"torchrun", "accelerate"};
 static const char *const RANK_STARTER_MODULES[] = {"torch.distributed.run",
                                                    "torch.distributed.launch"};
@@ -103,6 +106,31 @@ enum rkt_status rkt_check_output(const char *dir, struct rkt_error *err)
     (void)close(fd);
     (void)unlink(probe);
     return RKT_OK;
+}
+
+enum rkt_status rkt_set_earlier_aside(const char *dir, char moved_to[PATH_MAX],
+                                      struct rkt_error *err)
+{
+    char path[PATH_MAX];
+
+    *moved_to = '\0';
+    if (snprintf(path, sizeof(path), "%s/" TIMELINE ".rkt", dir) >= (int)sizeof(path))
+        return rkt_fail(err, RKT_ERR_INVALID, "the output folder's name is too long");
+    if (access(path, F_OK) < 0)
+        return RKT_OK;
+    for (int i = 1; i < EARLIER_MAX; i++) {
+        if (snprintf(moved_to, PATH_MAX, "%s/" TIMELINE ".%d.rkt", dir, i) >= PATH_MAX)
+            break;
+        if (access(moved_to, F_OK) == 0)
+            continue;
+        if (rename(path, moved_to) == 0)
+            return RKT_OK;
+        return rkt_fail_errno(err, RKT_ERR_IO, "cannot rename '%s', which an earlier run wrote",
+                              path);
+    }
+    return rkt_fail(err, RKT_ERR_IO,
+                    "'%s' and %d more of earlier runs exist: remove some, or give another output",
+                    path, EARLIER_MAX - 1);
 }
 
 /* Without a launcher this is the only process that ranktrace knows of. */

@@ -6,6 +6,7 @@
  * run_check - what must hold before anything is started, each with one clear line if not.
  */
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "common/status.h"
@@ -16,6 +17,14 @@ enum rkt_status rkt_check_command(const char *name, const char *path, struct rkt
 
 /* Make the folder, with those above it. RKT_ERR_IO: no file can be written in it. */
 enum rkt_status rkt_check_output(const char *dir, struct rkt_error *err);
+
+/*
+ * Rename what an earlier run left in the folder as timeline.rkt to the first free one of
+ * timeline.1.rkt, timeline.2.rkt ..., and write that path; "" where there was nothing: a job that
+ * is started again must neither lose the earlier timeline nor run untraced.
+ */
+enum rkt_status rkt_set_earlier_aside(const char *dir, char moved_to[PATH_MAX],
+                                      struct rkt_error *err);
 
 /*
  * *needs_mpi_out: several sidecars have to find each other. RKT_ERR_INVALID: several ranks are

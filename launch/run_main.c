@@ -167,6 +167,19 @@ static enum rkt_status find_parts(bool needs_mpi, struct parts *parts,
     return RKT_OK;
 }
 
+static enum rkt_status prepare_output(const char *dir, struct rkt_error *err)
+{
+    char moved_to[PATH_MAX];
+    enum rkt_status status = rkt_check_output(dir, err);
+
+    if (status == RKT_OK)
+        status = rkt_set_earlier_aside(dir, moved_to, err);
+    if (status == RKT_OK && *moved_to)
+        rkt_log(RKT_LOG_WARN, "run", "an earlier run's timeline was renamed", "file=\"%s\"",
+                moved_to);
+    return status;
+}
+
 /* The rest is wrong use by the command line or by the way of starting. */
 static enum rkt_status check(const struct run_options *options, char *const *command,
                              const struct rkt_rank_env *ranks, bool *needs_mpi_out,
@@ -183,7 +196,7 @@ static enum rkt_status check(const struct run_options *options, char *const *com
     if (status == RKT_OK)
         status = rkt_check_launch(environ, ranks, needs_mpi_out, err);
     if (status == RKT_OK && ranks->rank <= 0)
-        status = rkt_check_output(options->output, err);
+        status = prepare_output(options->output, err);
     return status;
 }
 

@@ -30,6 +30,10 @@
 #define SILENCE_NS (15u * (uint64_t)NS_PER_S)
 #define LEAVE_NS (10u * (uint64_t)NS_PER_S)
 
+/* A job that was ended because another failed exits after that other one, whose code is the one
+ * that mpirun should return and name. */
+#define AFTER_YOU_NS ((uint64_t)NS_PER_S)
+
 static const int HANDLED_SIGNALS[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT};
 
 enum helper_kind {
@@ -42,7 +46,7 @@ struct supervisor {
     const struct rkt_supervisor_config *config;
     struct rkt_job_config job_config;
     struct rkt_run_dir dir;
-    int guard_fd;
+    struct rkt_guard guard;
     int signal_fd;
     int hold_fd;    /* -1: the job has started */
     int control_fd; /* -1: the sidecar is gone */
@@ -65,6 +69,7 @@ struct supervisor {
     uint64_t kill_job_at_ns;
     uint64_t kill_sidecar_at_ns;
     uint64_t kill_helper_at_ns;
+    uint64_t exit_at_ns;
 };
 
 static uint64_t now_ns(void)
@@ -173,7 +178,7 @@ static void job_ended(struct supervisor *super, int wait_status)
         read_hold(super);
     if (super->is_aborting && super->job_config.has_own_group)
         (void)kill(whole_job(super), SIGKILL); /* what the main process left behind */
-    rkt_guard_aim(super->guard_fd, 0);
+    rkt_guard_aim(&super->guard, 0);
     super->job_pid = 0;
     super->job_status = wait_status;
     super->kill_job_at_ns = NEVER;
@@ -357,6 +362,7 @@ static void take_signal(struct supervisor *super, const struct signalfd_siginfo 
     tell_sidecar(super, RKT_CONTROL_STOP, number);
     if (super->job_pid)
         return;
+    super->exit_at_ns = now_ns();
     if (super->helper_pid)
         (void)kill(super->helper_pid, SIGTERM);
     super->kill_sidecar_at_ns = sooner(super->kill_sidecar_at_ns, now_ns() + LEAVE_NS);
@@ -406,10 +412,13 @@ static void do_what_is_due(struct supervisor *super)
 
 static int poll_timeout_ms(const struct supervisor *super)
 {
-    uint64_t next_ns =
-        sooner(sidecar_deadline_ns(super), sooner(super->kill_job_at_ns, super->kill_helper_at_ns));
-    uint64_t now = now_ns();
+    const uint64_t deadlines_ns[] = {sidecar_deadline_ns(super), super->mpi_watch.next_ns,
+                                     super->kill_job_at_ns, super->kill_helper_at_ns,
+                                     super->exit_at_ns};
+    uint64_t next_ns = NEVER, now = now_ns();
 
+    for (size_t i = 0; i < sizeof(deadlines_ns) / sizeof(deadlines_ns[0]); i++)
+        next_ns = sooner(next_ns, deadlines_ns[i]);
     if (next_ns <= now)
         return 0;
     next_ns = (next_ns - now) / NS_PER_MS + 1;
@@ -441,11 +450,14 @@ static bool is_finished(struct supervisor *super)
 {
     if (super->job_pid || super->sidecar_pid || super->helper_pid)
         return false;
-    if (!must_say_goodbye(super))
-        return true;
-    super->has_left = true;
-    start_helper(super, HELPER_LEAVE, super->config->leave_program, NULL, LEAVE_NS);
-    return super->helper_pid == 0;
+    if (must_say_goodbye(super)) {
+        super->has_left = true;
+        start_helper(super, HELPER_LEAVE, super->config->leave_program, NULL, LEAVE_NS);
+        return super->helper_pid == 0;
+    }
+    if (super->exit_at_ns == NEVER)
+        super->exit_at_ns = now_ns() + (super->is_aborting ? AFTER_YOU_NS : 0);
+    return now_ns() >= super->exit_at_ns;
 }
 
 static void run_loop(struct supervisor *super)
@@ -497,12 +509,12 @@ static enum rkt_status start_processes(struct supervisor *super, struct rkt_erro
     enum rkt_status status;
     struct rkt_error sidecar_err;
 
-    super->job_config.guard_fd = super->guard_fd;
+    super->job_config.guard_fd = super->guard.fd;
     super->job_config.plan.socket_path = super->dir.socket_path;
     status = rkt_job_start(&super->job_config, &super->job_pid, &super->hold_fd, err);
     if (status != RKT_OK)
         return status;
-    rkt_guard_aim(super->guard_fd, whole_job(super));
+    rkt_guard_aim(&super->guard, whole_job(super));
     sidecar.socket_path = super->dir.socket_path;
     if (rkt_sidecar_start(&sidecar, &super->sidecar_pid, &super->control_fd, &sidecar_err) !=
         RKT_OK) {
@@ -520,7 +532,6 @@ enum rkt_status rkt_supervise(const struct rkt_supervisor_config *config, const 
     struct supervisor super = {
         .config = config,
         .job_config = config->job,
-        .guard_fd = -1,
         .signal_fd = -1,
         .hold_fd = -1,
         .control_fd = -1,
@@ -528,12 +539,13 @@ enum rkt_status rkt_supervise(const struct rkt_supervisor_config *config, const 
         .kill_job_at_ns = NEVER,
         .kill_sidecar_at_ns = NEVER,
         .kill_helper_at_ns = NEVER,
+        .exit_at_ns = NEVER,
     };
     enum rkt_status status = rkt_run_dir_create(runtime_dir, &super.dir, err);
 
     if (status != RKT_OK)
         return status;
-    status = rkt_guard_start(&super.dir, &super.guard_fd, err);
+    status = rkt_guard_start(&super.dir, &super.guard, err);
     if (status != RKT_OK)
         goto remove_dir;
     block_signals(&super);
@@ -547,7 +559,7 @@ enum rkt_status rkt_supervise(const struct rkt_supervisor_config *config, const 
     run_loop(&super);
     *exit_code_out = result_of(&super);
 end_guard:
-    (void)close(super.guard_fd);
+    rkt_guard_end(&super.guard);
 remove_dir:
     rkt_run_dir_remove(&super.dir);
     return status;

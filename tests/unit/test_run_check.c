@@ -122,6 +122,33 @@ static void the_output_folder_is_made_with_those_above_it(void **state)
     assert_rkt_status(rkt_check_output("/dev/null/x", &err), RKT_ERR_IO);
 }
 
+static void earlier_timelines_are_kept_by_number(void **state)
+{
+    char root[] = "/tmp/rkt_check.XXXXXX", moved_to[PATH_MAX], path[64], want[64];
+    struct rkt_error err;
+
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    assert_rkt_ok(rkt_set_earlier_aside(root, moved_to, &err), err);
+    assert_string_equal(moved_to, "");
+    (void)snprintf(path, sizeof(path), "%s/timeline.rkt", root);
+    for (int i = 1; i <= 2; i++) {
+        FILE *file = fopen(path, "w");
+
+        assert_non_null(file);
+        assert_int_equal(fclose(file), 0);
+        assert_rkt_ok(rkt_set_earlier_aside(root, moved_to, &err), err);
+        (void)snprintf(want, sizeof(want), "%s/timeline.%d.rkt", root, i);
+        assert_string_equal(moved_to, want);
+        assert_int_equal(access(path, F_OK), -1);
+    }
+    for (int i = 1; i <= 2; i++) {
+        (void)snprintf(want, sizeof(want), "%s/timeline.%d.rkt", root, i);
+        assert_int_equal(unlink(want), 0);
+    }
+    assert_int_equal(rmdir(root), 0);
+}
+
 static void the_private_folder_is_short_and_for_its_owner_alone(void **state)
 {
     static const char *const bases[] = {NULL, "relative", "/nowhere",
@@ -151,6 +178,7 @@ int main(void)
         cmocka_unit_test(a_launch_is_many_ranks_only_where_they_can_meet),
         cmocka_unit_test(commands_are_looked_up_as_exec_does),
         cmocka_unit_test(the_output_folder_is_made_with_those_above_it),
+        cmocka_unit_test(earlier_timelines_are_kept_by_number),
         cmocka_unit_test(the_private_folder_is_short_and_for_its_owner_alone),
     };
 
