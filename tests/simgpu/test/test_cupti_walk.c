@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A buffer of the stand-in, walked by the real CUPTI of CUDA 13.0: same records at the same places.
+ * Skipped (77) where there is no real library of that version.
+ */
+
+#include <cuda.h>
+#include <cupti.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/simgpu/test/gpu.h"
+#include "tests/unit/rkt_test.h"
+
+#define BUFFER_BYTES 65536u
+#define TEXT_BYTES 65536u
+
+#ifndef SIMGPU_REAL_CUPTI
+#define SIMGPU_REAL_CUPTI ""
+#endif
+
+static char file_path[] = "/tmp/simgpu-walk-XXXXXX";
+static char own_walk[TEXT_BYTES];
+
+static void requested(uint8_t **buffer, size_t *bytes, size_t *record_max)
+{
+    *buffer = aligned_alloc(8, BUFFER_BYTES);
+    *bytes = BUFFER_BYTES;
+    *record_max = 0;
+}
+
+/* Keeps the buffer in the file, and how the stand-in itself walks it. */
+static void completed(CUcontext context, uint32_t stream_id, uint8_t *buffer, size_t bytes,
+                      size_t valid_bytes)
+{
+    CUpti_Activity *record = NULL;
+    FILE *file = fopen(file_path, "we");
+    CUptiResult result;
+    size_t at = 0;
+
+    (void)context;
+    (void)stream_id;
+    (void)bytes;
+    if (file) {
+        fwrite(buffer, 1, valid_bytes, file);
+        fclose(file);
+    }
+    while ((result = cuptiActivityGetNextRecord(buffer, valid_bytes, &record)) == CUPTI_SUCCESS)
+        at += (size_t)snprintf(own_walk + at, TEXT_BYTES - at, "%d %zu\n", (int)record->kind,
+                               (size_t)((uint8_t *)record - buffer));
+    snprintf(own_walk + at, TEXT_BYTES - at, "end %d\n", (int)result);
+    free(buffer);
+}
+
+static void fill_one_buffer(const struct test_gpu *gpu)
+{
+    static const CUpti_ActivityKind KINDS[] = {
+        CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+        CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_DRIVER,
+        CUPTI_ACTIVITY_KIND_SYNCHRONIZATION};
+    static char host[64];
+    CUdeviceptr device;
+
+    assert_int_equal(cuptiActivityRegisterCallbacks(requested, completed), CUPTI_SUCCESS);
+    for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
+        assert_int_equal(cuptiActivityEnable(KINDS[i]), CUPTI_SUCCESS);
+    assert_cuda(cuMemAlloc(&device, sizeof(host)));
+    for (int i = 0; i < 20; i++) {
+        assert_cuda(cuMemcpyHtoDAsync(device, host, sizeof(host), NULL));
+        assert_cuda(test_gpu_launch(gpu, NULL, 1000));
+        assert_cuda(cuMemsetD8Async(device, 1, sizeof(host), NULL));
+        assert_cuda(cuStreamSynchronize(NULL));
+    }
+    assert_cuda(cuMemFree(device));
+    assert_int_equal(cuptiActivityFlushAll(0), CUPTI_SUCCESS);
+}
+
+static void the_real_library_walks_the_stand_ins_buffer_alike(void **state)
+{
+    static char real_walk[TEXT_BYTES];
+    char command[1024];
+    size_t bytes;
+    FILE *pipe;
+    int fd = mkstemp(file_path);
+
+    assert_true(fd >= 0);
+    close(fd);
+    fill_one_buffer(*state);
+    snprintf(command, sizeof(command), "'%s' '%s' '%s'", SIMGPU_WALK, SIMGPU_REAL_CUPTI, file_path);
+    pipe = popen(command, "re"); /* NOLINT(cert-env33-c): paths of the build */
+    assert_non_null(pipe);
+    bytes = fread(real_walk, 1, sizeof(real_walk) - 1, pipe);
+    real_walk[bytes] = '\0';
+    assert_int_equal(pclose(pipe), 0);
+    unlink(file_path);
+    assert_true(strlen(own_walk) > 100);
+    assert_string_equal(own_walk, real_walk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_real_library_walks_the_stand_ins_buffer_alike),
+    };
+
+    if (SIMGPU_REAL_CUPTI[0] == '\0') {
+        printf("skipped: no libcupti.so.13 of CUDA 13.0 at configure time\n");
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, test_gpu_setup, NULL);
+}
