@@ -236,6 +236,19 @@ static void more_bytes_between_frames_lose_nothing(void **state)
     }
 }
 
+static void a_head_across_two_reads_of_the_search_is_found(void **state)
+{
+    const size_t read_bytes = (size_t)256 << 10; /* as store_scan reads */
+    struct fixture *fx = *state;
+
+    for (size_t more = read_bytes - 8; more < read_bytes + 8; more++) {
+        struct outcome outcome = read_patched(fx, fx->starts[5], fx->starts[5], more, 0);
+
+        assert_int_equal(outcome.health.frame_count, fx->own_count);
+        assert_int_equal(outcome.health.skipped_bytes, more);
+    }
+}
+
 static void a_page_of_zeros_over_frames_loses_only_those(void **state)
 {
     struct fixture *fx = *state;
@@ -384,6 +397,34 @@ static void frames_of_a_later_version_are_counted_and_passed_over(void **state)
     assert_int_equal(outcome.event_count, 0);
 }
 
+static void a_name_that_clashes_is_counted_once(void **state)
+{
+    static const uint8_t ONE_IS_A[] = {0x82, 0, 1, 1, 0x91, 0xc4, 1, 'a'};
+    static const uint8_t ONE_IS_B[] = {0x82, 0, 1, 1, 0x92, 0xc4, 1, 'b', 0xc4, 1, 'c'};
+    struct rkt_run_info run = sample_run();
+    struct fixture *fx = *state;
+    struct rkt_store_writer *writer;
+    struct rkt_store_reader *reader;
+    struct rkt_error err;
+
+    remove(fx->path);
+    assert_rkt_ok(rkt_store_writer_create(fx->path, RKT_STORE_LIVE, &run, &writer, &err), err);
+    rkt_store_writer_append_payload(writer, RKT_FRAME_STRINGS, 0, ONE_IS_A, sizeof(ONE_IS_A), NULL);
+    rkt_store_writer_append_payload(writer, RKT_FRAME_STRINGS, 0, ONE_IS_B, sizeof(ONE_IS_B), NULL);
+    rkt_store_writer_destroy(writer);
+    assert_rkt_ok(rkt_store_reader_open(fx->path, &reader, &err), err);
+    for (int round = 0; round < 2; round++) {
+        struct rkt_strtab *tab = rkt_strtab_create();
+
+        assert_rkt_ok(rkt_store_reader_walk(reader, 0, tab, check_batch, NULL, &err), err);
+        assert_string_equal(rkt_strtab_get(tab, 1, NULL), "a");
+        assert_string_equal(rkt_strtab_get(tab, 2, NULL), "c");
+        assert_int_equal(rkt_store_reader_health(reader)->damaged_frames, 1);
+        rkt_strtab_destroy(tab);
+    }
+    rkt_store_reader_close(reader);
+}
+
 /* ---- an index that lies ---- */
 
 static void an_index_that_does_not_fit_the_file_is_not_believed(void **state)
@@ -417,6 +458,7 @@ int main(void)
         CASE(a_changed_byte_loses_one_frame_at_most),
         CASE(missing_bytes_in_a_frame_lose_only_that_frame),
         CASE(more_bytes_between_frames_lose_nothing),
+        CASE(a_head_across_two_reads_of_the_search_is_found),
         CASE(a_page_of_zeros_over_frames_loses_only_those),
         CASE(a_file_that_is_no_store_is_told_by_its_looks),
         CASE(a_path_that_cannot_be_read_is_an_io_error),
@@ -425,6 +467,7 @@ int main(void)
         CASE(frames_out_of_order_are_no_gap),
         CASE(a_frame_that_came_twice_counts_once),
         CASE(frames_of_a_later_version_are_counted_and_passed_over),
+        CASE(a_name_that_clashes_is_counted_once),
         CASE(an_index_that_does_not_fit_the_file_is_not_believed),
     };
 
