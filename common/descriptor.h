@@ -55,7 +55,7 @@ struct rkt_source_info {
     uint32_t restart_count;
     uint64_t pid;
     uint64_t start_raw_ns; /* of the process, MONOTONIC_RAW; 0 unknown */
-    int64_t base_ns;       /* imported: baseTimeNanoseconds, already added to every stamp */
+    int64_t base_ns;       /* imported: baseTimeNanoseconds; in the alignment, not in stamps */
     char host[128];
     char boot_id[40];
     char file[256];    /* imported: the file's name without folders */

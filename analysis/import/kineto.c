@@ -166,6 +166,7 @@ static void kineto_release(struct rkt_kineto *kineto)
     free(kineto->collectives);
     free(kineto->launchers);
     free(kineto->mutes);
+    free(kineto->name_classes);
     free(kineto->scratch);
 }
 

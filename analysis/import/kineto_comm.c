@@ -202,6 +202,22 @@ static enum rkt_status keep_mute(struct rkt_kineto *kineto, const struct rkt_eve
     return RKT_OK;
 }
 
+/* The class of a kernel's name, which is looked at once per name. */
+static bool is_comm_name(struct rkt_kineto *kineto, uint32_t name_id)
+{
+    if (!rkt_array_reserve((void **)&kineto->name_classes, &kineto->name_class_cap,
+                           (size_t)name_id + 1, 1))
+        return false;
+    for (; kineto->name_class_count <= name_id; kineto->name_class_count++)
+        kineto->name_classes[kineto->name_class_count] = 0;
+    if (kineto->name_classes[name_id] == 0) {
+        const char *name = rkt_strtab_get(kineto->names, name_id, NULL);
+
+        kineto->name_classes[name_id] = (uint8_t)(1 + rkt_work_class_of_kernel(name));
+    }
+    return kineto->name_classes[name_id] == 1 + RKT_WORK_COMM;
+}
+
 enum rkt_status rkt_kineto_comm_kernel(struct rkt_kineto *kineto,
                                        const struct rkt_kineto_fields *fields,
                                        const struct rkt_event *event, struct rkt_error *err)
@@ -210,10 +226,8 @@ enum rkt_status rkt_kineto_comm_kernel(struct rkt_kineto *kineto,
     uint64_t external_id;
 
     if (!fields->of[RKT_KEY_COLLECTIVE]) {
-        const char *name = rkt_strtab_get(kineto->names, event->name_id, NULL);
-
-        if (rkt_kineto_u64(fields, RKT_KEY_EXTERNAL_ID, &external_id) &&
-            rkt_work_class_of_kernel(name) == RKT_WORK_COMM)
+        if (is_comm_name(kineto, event->name_id) &&
+            rkt_kineto_u64(fields, RKT_KEY_EXTERNAL_ID, &external_id))
             return keep_mute(kineto, event, external_id, err);
         return RKT_OK;
     }

@@ -68,6 +68,9 @@ struct rkt_kineto {
     struct rkt_kineto_mute_kernel *mutes;
     size_t mute_count;
     size_t mute_cap;
+    uint8_t *name_classes; /* by name: 0 not asked yet, else 1 + enum rkt_work_class */
+    size_t name_class_count;
+    size_t name_class_cap;
     char *scratch; /* for unescaped texts */
     size_t scratch_cap;
 };

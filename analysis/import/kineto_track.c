@@ -12,20 +12,26 @@
 
 static const char STREAM_NAME[] = "stream ";
 
+/* Up to half of the key's room; ids that long are cut, all in the same way. */
+static size_t put_id(const struct rkt_json_field *id, char *out)
+{
+    size_t len = id ? id->value_bytes : 0;
+
+    if (len > TRACK_KEY_BYTES / 2 - 1)
+        len = TRACK_KEY_BYTES / 2 - 1;
+    if (len > 0)
+        memcpy(out, id->value, len);
+    return len;
+}
+
 uint32_t rkt_kineto_thread(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields)
 {
-    static const struct rkt_json_field NONE = {.value = ""};
-    const struct rkt_json_field *pid = fields->of[RKT_KEY_PID] ? fields->of[RKT_KEY_PID] : &NONE;
-    const struct rkt_json_field *tid = fields->of[RKT_KEY_TID] ? fields->of[RKT_KEY_TID] : &NONE;
     char key[TRACK_KEY_BYTES];
-    int len =
-        snprintf(key, sizeof(key), "%.*s%c%.*s", (int)(pid->value_bytes % sizeof(key)), pid->value,
-                 TRACK_SEPARATOR, (int)(tid->value_bytes % sizeof(key)), tid->value);
+    size_t len = put_id(fields->of[RKT_KEY_PID], key);
 
-    if (len < 0)
-        return 0;
-    return rkt_strtab_intern(kineto->tracks, key,
-                             (size_t)len < sizeof(key) ? (size_t)len : sizeof(key) - 1);
+    key[len++] = TRACK_SEPARATOR;
+    len += put_id(fields->of[RKT_KEY_TID], key + len);
+    return rkt_strtab_intern(kineto->tracks, key, len);
 }
 
 static enum rkt_status add_name(struct rkt_kineto *kineto, enum rkt_named_object object,

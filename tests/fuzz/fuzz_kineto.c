@@ -8,6 +8,8 @@
 
 #include "analysis/import/kineto.h"
 
+#define LARGE_WINDOW_BYTES (64u << 10)
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static enum rkt_status drop_frame(void *ctx, const uint8_t *frame, size_t frame_bytes,
@@ -44,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct rkt_kineto_facts whole;
     struct rkt_kineto_facts small;
-    enum rkt_status status = read_all(data, size, 0, &whole);
+    enum rkt_status status = read_all(data, size, LARGE_WINDOW_BYTES, &whole);
 
     if (status != read_all(data, size, RKT_JSON_WINDOW_BYTES_MIN, &small))
         abort();
