@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/codec.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
 #include "common/clock.h"
-#include "common/codec.h"
 #include "common/codec_column.h"
 #include "common/codec_keys.h"
 #include "common/codec_read.h"

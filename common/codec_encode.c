@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/codec.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
-#include "common/codec.h"
 #include "common/codec_column.h"
 #include "common/codec_keys.h"
 #include "common/codec_write.h"

@@ -38,7 +38,7 @@ struct rkt_store_entry {
     uint32_t frame_bytes; /* with its head */
     uint8_t kind;
     bool is_skipped; /* the reader's: unreadable, or a copy of another */
-    bool is_counted; /* the reader's: its damage is in health already */
+    bool is_counted; /* the reader's: what is wrong or unknown is in health already */
 };
 
 struct rkt_store_index {

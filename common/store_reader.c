@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
 #include "common/bytes.h"
 #include "common/codec.h"
-#include "common/pack.h"
+#include "common/store_fetch.h"
 #include "common/store_file.h"
 #include "common/store_index.h"
 #include "common/store_sources.h"
@@ -16,7 +15,7 @@
 #define ALIGN_BYTES_MAX ((size_t)256 << 20)
 
 struct rkt_store_reader {
-    struct rkt_store_file file;
+    struct rkt_store_fetch fetch;
     struct rkt_run_info run;
     struct rkt_store_health health;
 
@@ -26,10 +25,7 @@ struct rkt_store_reader {
     size_t source_count;
 
     struct rkt_arena arena; /* knots */
-    struct rkt_packer *packer;
     struct rkt_decoder *decoder;
-    uint8_t *frame; /* the one read last */
-    size_t frame_cap;
 };
 
 /* ---- frames ---- */
@@ -41,28 +37,6 @@ static void count_damage(struct rkt_store_reader *reader, struct rkt_store_entry
     entry->is_counted = true;
     reader->health.damaged_frames++;
     reader->health.frame_count--;
-}
-
-/* The bytes of a whole frame, checked, to reader->frame. */
-static enum rkt_status fetch(struct rkt_store_reader *reader, const struct rkt_store_entry *entry,
-                             struct rkt_frame_head *head, struct rkt_error *err)
-{
-    enum rkt_status status;
-
-    if (!rkt_array_reserve((void **)&reader->frame, &reader->frame_cap, entry->frame_bytes, 1))
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a frame of %u bytes",
-                        entry->frame_bytes);
-    status =
-        rkt_store_file_read(&reader->file, entry->offset, reader->frame, entry->frame_bytes, err);
-    if (status == RKT_OK)
-        status = rkt_frame_head_decode(reader->frame, entry->frame_bytes, head, err);
-    if (status != RKT_OK)
-        return status;
-    if (entry->frame_bytes != RKT_FRAME_HEAD_BYTES + head->packed_bytes ||
-        head->kind != entry->kind || head->seq != entry->seq)
-        return rkt_fail(err, RKT_ERR_FORMAT, "%s: the frame at byte %llu is not the indexed one",
-                        reader->file.path, (unsigned long long)entry->offset);
-    return rkt_frame_payload_check(head, reader->frame + RKT_FRAME_HEAD_BYTES, err);
 }
 
 /* A frame that cannot be read is skipped from now on, and counted. */
@@ -84,108 +58,12 @@ static enum rkt_status skip_damaged(struct rkt_store_reader *reader, struct rkt_
 static enum rkt_status load(struct rkt_store_reader *reader, struct rkt_store_entry *entry,
                             struct rkt_bytes *raw_out, struct rkt_error *err)
 {
-    struct rkt_frame_head head;
-    enum rkt_status status;
-
     if (entry->is_skipped)
         return RKT_AGAIN;
-    status = fetch(reader, entry, &head, err);
-    if (status == RKT_OK)
-        status = rkt_unpack_payload(reader->packer, &head, reader->frame + RKT_FRAME_HEAD_BYTES,
-                                    raw_out, err);
-    return skip_damaged(reader, entry, status);
+    return skip_damaged(reader, entry, rkt_store_fetch_raw(&reader->fetch, entry, raw_out, err));
 }
 
 /* ---- open: which frames there are ---- */
-
-/* The INDEX frame at `offset`; `room` for its entries. *end_out: where the frame ends. */
-static enum rkt_status load_index_frame(struct rkt_store_reader *reader, uint64_t offset,
-                                        struct rkt_store_entries room,
-                                        struct rkt_store_index *index, uint64_t *end_out)
-{
-    struct rkt_store_entry entry = {.offset = offset, .kind = RKT_FRAME_INDEX};
-    uint8_t bytes[RKT_FRAME_HEAD_BYTES];
-    struct rkt_frame_head head;
-    struct rkt_bytes raw;
-    enum rkt_status status = rkt_store_file_read(&reader->file, offset, bytes, sizeof(bytes), NULL);
-
-    if (status == RKT_OK)
-        status = rkt_frame_head_decode(bytes, sizeof(bytes), &head, NULL);
-    if (status != RKT_OK)
-        return status;
-    entry.seq = head.seq;
-    entry.frame_bytes = RKT_FRAME_HEAD_BYTES + head.packed_bytes;
-    status = fetch(reader, &entry, &head, NULL);
-    if (status == RKT_OK)
-        status = rkt_unpack_payload(reader->packer, &head, reader->frame + RKT_FRAME_HEAD_BYTES,
-                                    &raw, NULL);
-    if (status == RKT_OK)
-        status = rkt_store_index_decode(raw, room.items, room.count, index, NULL);
-    if (status == RKT_OK)
-        *end_out = offset + entry.frame_bytes;
-    return status;
-}
-
-/* What an INDEX frame lists must end where that frame begins, and begin where the one before ends. */
-static bool index_joins(const struct rkt_store_index *index, uint64_t offset)
-{
-    const struct rkt_store_entry *last;
-
-    if (index->entry_count == 0)
-        return index->first_offset == offset;
-    last = &index->entries[index->entry_count - 1];
-    return last->offset + last->frame_bytes == offset;
-}
-
-/*
- * All entries by the chain of INDEX frames, filled in from the last to the first. False: the
- * index is not to be trusted, so scan. Each step goes to a lower offset, so a hostile chain ends.
- */
-static bool load_chain(struct rkt_store_reader *reader, const struct rkt_store_trailer *trailer)
-{
-    uint64_t want_end = reader->file.file_bytes - RKT_STORE_TRAILER_BYTES;
-    uint64_t offset = trailer->index_offset;
-    size_t left = (size_t)trailer->frame_count;
-
-    if (trailer->frame_count > reader->file.file_bytes / RKT_FRAME_HEAD_BYTES ||
-        !rkt_array_reserve((void **)&reader->entries.items, &reader->entries.cap, left,
-                           sizeof(*reader->entries.items)))
-        return false;
-    reader->entries.count = left;
-    while (want_end > 0) {
-        struct rkt_store_entries room = {.items = reader->entries.items, .count = left};
-        struct rkt_store_index index;
-        uint64_t end;
-
-        if (offset >= want_end || load_index_frame(reader, offset, room, &index, &end) != RKT_OK ||
-            end != want_end || !index_joins(&index, offset))
-            return false;
-        left -= index.entry_count; /* decoded at the front, where there is room until the end */
-        if (index.entry_count)
-            memmove(room.items + left, index.entries, index.entry_count * sizeof(*index.entries));
-        want_end = index.first_offset;
-        offset = index.previous_offset;
-    }
-    return left == 0;
-}
-
-static bool load_index(struct rkt_store_reader *reader)
-{
-    uint8_t bytes[RKT_STORE_TRAILER_BYTES];
-    struct rkt_store_trailer trailer;
-    bool is_good;
-
-    if (reader->file.file_bytes < sizeof(bytes) ||
-        rkt_store_file_read(&reader->file, reader->file.file_bytes - sizeof(bytes), bytes,
-                            sizeof(bytes), NULL) != RKT_OK ||
-        !rkt_store_trailer_decode(bytes, reader->file.file_bytes, &trailer))
-        return false;
-    reader->health.has_trailer = true;
-    is_good = load_chain(reader, &trailer);
-    if (!is_good)
-        reader->entries.count = 0;
-    return is_good;
-}
 
 /* A store of another major version is refused with both numbers, not scanned for ours. */
 static enum rkt_status check_version(const struct rkt_store_reader *reader, struct rkt_error *err)
@@ -193,8 +71,8 @@ static enum rkt_status check_version(const struct rkt_store_reader *reader, stru
     uint8_t bytes[RKT_FRAME_HEAD_BYTES];
     struct rkt_frame_head head;
 
-    if (reader->file.file_bytes < sizeof(bytes) ||
-        rkt_store_file_read(&reader->file, 0, bytes, sizeof(bytes), NULL) != RKT_OK ||
+    if (reader->fetch.file.file_bytes < sizeof(bytes) ||
+        rkt_store_file_read(&reader->fetch.file, 0, bytes, sizeof(bytes), NULL) != RKT_OK ||
         rkt_frame_head_decode(bytes, sizeof(bytes), &head, err) != RKT_ERR_VERSION)
         return RKT_OK;
     return RKT_ERR_VERSION;
@@ -205,15 +83,16 @@ static enum rkt_status find_frames(struct rkt_store_reader *reader, struct rkt_e
     struct rkt_store_scan scan;
     enum rkt_status status = check_version(reader, err);
 
-    if (status != RKT_OK || load_index(reader))
+    if (status != RKT_OK ||
+        rkt_store_fetch_index(&reader->fetch, &reader->entries, &reader->health.has_trailer))
         return status;
-    status = rkt_store_file_scan(&reader->file, &reader->entries, &scan, err);
+    status = rkt_store_file_scan(&reader->fetch.file, &reader->entries, &scan, err);
     if (status != RKT_OK)
         return status;
     if (reader->entries.count == 0 && !scan.has_own_frames)
-        return rkt_store_file_refuse(&reader->file, err);
+        return rkt_store_file_refuse(&reader->fetch.file, err);
     reader->health.damaged_frames = scan.damaged_frames;
-    reader->health.skipped_bytes = reader->file.file_bytes - scan.good_bytes;
+    reader->health.skipped_bytes = reader->fetch.file.file_bytes - scan.good_bytes;
     return RKT_OK;
 }
 
@@ -305,7 +184,7 @@ static enum rkt_status load_run(struct rkt_store_reader *reader, struct rkt_stor
 static enum rkt_status group_frames(struct rkt_store_reader *reader, struct rkt_error *err)
 {
     struct rkt_store_groups groups;
-    enum rkt_status status = rkt_store_group(&reader->file, &reader->entries, &groups, err);
+    enum rkt_status status = rkt_store_group(&reader->fetch.file, &reader->entries, &groups, err);
 
     if (status != RKT_OK)
         return status;
@@ -327,15 +206,12 @@ enum rkt_status rkt_store_reader_open(const char *path, struct rkt_store_reader 
 
     if (!reader)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a store");
-    reader->file.fd = -1;
     rkt_arena_init(&reader->arena, ALIGN_BYTES_MAX);
-    reader->packer = rkt_packer_create(RKT_PACK_LEVEL_USUAL);
+    status = rkt_store_fetch_init(&reader->fetch, path, err);
     reader->decoder = rkt_decoder_create();
-    if (reader->packer && reader->decoder)
-        status = rkt_store_file_open(path, &reader->file, err);
-    else
+    if (status == RKT_OK && !reader->decoder)
         status = rkt_fail(err, RKT_ERR_NOMEM, "no memory for a store");
-    reader->health.file_bytes = reader->file.file_bytes;
+    reader->health.file_bytes = reader->fetch.file.file_bytes;
     if (status == RKT_OK)
         status = find_frames(reader, err);
     if (status == RKT_OK)
@@ -352,14 +228,12 @@ void rkt_store_reader_close(struct rkt_store_reader *reader)
 {
     if (!reader)
         return;
-    rkt_store_file_close(&reader->file);
+    rkt_store_fetch_release(&reader->fetch);
     free(reader->entries.items);
     free(reader->ranges);
     free(reader->sources);
     rkt_arena_release(&reader->arena);
-    rkt_packer_destroy(reader->packer);
     rkt_decoder_destroy(reader->decoder);
-    free(reader->frame);
     free(reader);
 }
 
@@ -426,6 +300,10 @@ static enum rkt_status walk_events(struct walk *walk, struct rkt_store_entry *en
         walk->reader->health.unknown_frames++;
         return RKT_OK;
     }
+    if (batch.unknown_count && !entry->is_counted) {
+        entry->is_counted = true;
+        walk->reader->health.unknown_keys += batch.unknown_count;
+    }
     walk->counts[batch.events[0].kind] += batch.count;
     return walk->fn(walk->ctx, batch.events, batch.count, err);
 }
@@ -473,7 +351,8 @@ enum rkt_status rkt_store_reader_walk(struct rkt_store_reader *reader, uint32_t 
     const struct rkt_store_range *range = find_range(reader, source);
 
     if (!range)
-        return rkt_fail(err, RKT_ERR_INVALID, "%s has no source %u", reader->file.path, source);
+        return rkt_fail(err, RKT_ERR_INVALID, "%s has no source %u", reader->fetch.file.path,
+                        source);
     for (size_t i = range->first; i < range->first + range->count; i++) {
         enum rkt_status status = walk_frame(&walk, &reader->entries.items[i], err);
 
@@ -494,11 +373,12 @@ enum rkt_status rkt_store_reader_each_frame(struct rkt_store_reader *reader, rkt
 
         if (entry->is_skipped)
             continue;
-        status = skip_damaged(reader, entry, fetch(reader, entry, &head, err));
+        status =
+            skip_damaged(reader, entry, rkt_store_fetch_frame(&reader->fetch, entry, &head, err));
         if (status == RKT_AGAIN)
             continue;
         if (status == RKT_OK)
-            status = fn(ctx, reader->frame, entry->frame_bytes, err);
+            status = fn(ctx, reader->fetch.frame, entry->frame_bytes, err);
         if (status != RKT_OK)
             return status;
     }

@@ -33,6 +33,7 @@ struct rkt_store_health {
     uint64_t damaged_frames; /* crc, format or decode errors */
     uint64_t skipped_bytes;
     uint64_t unknown_frames; /* of kinds that this version does not know */
+    uint64_t unknown_keys;   /* columns of batches that it does not know */
     uint64_t file_bytes;
     uint64_t seq_gap_count; /* frames that never arrived, by gaps in seq */
 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/store_file.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
 #include "common/bytes.h"
-#include "common/store_file.h"
 
 /* How much is read at once in the search for the next head. */
 #define CHUNK_BYTES ((size_t)256 << 10)

@@ -397,6 +397,41 @@ static void frames_of_a_later_version_are_counted_and_passed_over(void **state)
     assert_int_equal(outcome.event_count, 0);
 }
 
+static enum rkt_status count_batch(void *ctx, const struct rkt_event *events, size_t count,
+                                   struct rkt_error *err)
+{
+    (void)events;
+    (void)err;
+    *(size_t *)ctx += count;
+    return RKT_OK;
+}
+
+static void columns_of_a_later_version_are_counted_once(void **state)
+{
+    static const uint8_t COLUMN_120[] = {0x85, 0, 5, 1, 2, 2, 1, 3, 0, 120, 7}; /* one api row */
+    struct rkt_run_info run = sample_run();
+    struct fixture *fx = *state;
+    struct rkt_store_writer *writer;
+    struct rkt_store_reader *reader;
+    struct rkt_error err;
+
+    remove(fx->path);
+    assert_rkt_ok(rkt_store_writer_create(fx->path, RKT_STORE_LIVE, &run, &writer, &err), err);
+    assert_rkt_ok(rkt_store_writer_append_payload(writer, RKT_FRAME_EVENTS, 0, COLUMN_120,
+                                                  sizeof(COLUMN_120), &err),
+                  err);
+    rkt_store_writer_destroy(writer);
+    assert_rkt_ok(rkt_store_reader_open(fx->path, &reader, &err), err);
+    for (int round = 0; round < 2; round++) {
+        size_t count = 0;
+
+        assert_rkt_ok(rkt_store_reader_walk(reader, 0, NULL, count_batch, &count, &err), err);
+        assert_int_equal(count, 1);
+        assert_int_equal(rkt_store_reader_health(reader)->unknown_keys, 1);
+    }
+    rkt_store_reader_close(reader);
+}
+
 static void a_name_that_clashes_is_counted_once(void **state)
 {
     static const uint8_t ONE_IS_A[] = {0x82, 0, 1, 1, 0x91, 0xc4, 1, 'a'};
@@ -467,6 +502,7 @@ int main(void)
         CASE(frames_out_of_order_are_no_gap),
         CASE(a_frame_that_came_twice_counts_once),
         CASE(frames_of_a_later_version_are_counted_and_passed_over),
+        CASE(columns_of_a_later_version_are_counted_once),
         CASE(a_name_that_clashes_is_counted_once),
         CASE(an_index_that_does_not_fit_the_file_is_not_believed),
     };
