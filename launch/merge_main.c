@@ -85,9 +85,9 @@ static bool print_report(const struct rkt_import_report *report, const char *out
     if (report->warning[0])
         (void)fprintf(stderr, "ranktrace merge: %s\n", report->warning);
     if (!is_quiet)
-        (void)printf("%s: %zu ranks, %" PRIu64 " events, %s; left out by design: %" PRIu64
+        (void)printf("%s: %zu rank%s, %" PRIu64 " events, %s; left out by design: %" PRIu64
                      " Python frames, flow arrows, counters and instants\n",
-                     output, ranks, events,
+                     output, ranks, ranks == 1 ? "" : "s", events,
                      rkt_format_bytes(report->output_bytes, bytes, sizeof(bytes)), left_out);
     return is_damaged;
 }

@@ -291,20 +291,46 @@ static void args_that_nobody_wants_are_skipped(void **state)
     assert_int_equal(seen.args_count, 0);
 }
 
-static size_t gzip(char *text, size_t len, unsigned char *out, size_t cap)
+/* With flush_bytes a flush block is ended after so many bytes, as writers do that stream. */
+static size_t gzip_in_blocks(char *text, size_t len, size_t flush_bytes, unsigned char *out,
+                             size_t cap)
 {
     z_stream zlib = {0};
     size_t used;
 
     assert_int_equal(deflateInit2(&zlib, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
     zlib.next_in = (Bytef *)text;
-    zlib.avail_in = (uInt)len;
     zlib.next_out = out;
     zlib.avail_out = (uInt)cap;
+    for (size_t at = 0; at + flush_bytes < len; at += flush_bytes) {
+        zlib.avail_in = (uInt)flush_bytes;
+        assert_int_equal(deflate(&zlib, Z_SYNC_FLUSH), Z_OK);
+    }
+    zlib.avail_in = (uInt)(len - zlib.total_in);
     assert_int_equal(deflate(&zlib, Z_FINISH), Z_STREAM_END);
     used = cap - zlib.avail_out;
     deflateEnd(&zlib);
     return used;
+}
+
+static size_t gzip(char *text, size_t len, unsigned char *out, size_t cap)
+{
+    return gzip_in_blocks(text, len, len, out, cap);
+}
+
+static void br_14_a_gzip_file_of_flush_blocks_is_read_to_its_real_end(void **state)
+{
+    static char json[65536];
+    static unsigned char packed[65536];
+    size_t len = make_awkward(json, 100);
+    size_t used = gzip_in_blocks(json, len, 500, packed, sizeof(packed));
+    struct rkt_text_damage damage;
+    struct rkt_json_stats stats;
+
+    (void)state;
+    assert_rkt_status(walk(packed, used, 0, &seen, &stats, &damage), RKT_OK);
+    assert_int_equal(stats.event_count, 100);
+    assert_false(damage.is_damaged || stats.is_cut);
 }
 
 static void br_13_all_members_of_a_gzip_file_are_read(void **state)
@@ -385,6 +411,7 @@ int main(void)
         cmocka_unit_test(every_cut_keeps_the_events_before_it),
         cmocka_unit_test(a_broken_byte_costs_at_most_its_own_event),
         cmocka_unit_test(args_that_nobody_wants_are_skipped),
+        cmocka_unit_test(br_14_a_gzip_file_of_flush_blocks_is_read_to_its_real_end),
         cmocka_unit_test(br_13_all_members_of_a_gzip_file_are_read),
         cmocka_unit_test(br_15_a_damaged_gzip_file_keeps_what_came_before_and_says_where),
         cmocka_unit_test(texts_are_unescaped_to_bytes),

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""ranktrace merge as a user meets it: exit codes, one line per trouble, nothing half-written."""
+
+import gzip
+import json
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+
+
+def trace(rank, count=400):
+    events = [{"ph": "X", "cat": "kernel", "name": f"k{i * 7919 % 1009}", "pid": 0, "tid": 7,
+               "ts": 1700000000000000 + i * 31, "dur": i * 17 % 23, "args": {"device": 0, "stream": 7, "correlation": i + 1}}
+              for i in range(count)]
+    return json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": rank}, "traceEvents": events}).encode()
+
+
+def small_files():
+    """As a full disk, without one: no file may grow past 512 bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
+
+
+class Merge:
+    def __init__(self, build, folder):
+        self.program = build / "bin" / "ranktrace-merge"
+        self.dump = build / "tests" / "dump_work"
+        self.folder = folder
+        self.out = folder / "out.rkt"
+        self.faults = []
+
+    def file(self, name, content):
+        (self.folder / name).write_bytes(content)
+        return self.folder / name
+
+    def expect(self, what, code, *args, words=(), has_output=False, lines=None, **kwargs):
+        done = subprocess.run([self.program, *map(str, args)], capture_output=True, text=True, **kwargs)
+        said = done.stderr.splitlines()
+        left = sorted(p.name for p in self.folder.iterdir() if "out.rkt" in p.name)
+        wrong = [f"exit code {done.returncode}, not {code}"] if done.returncode != code else []
+        wrong += [f"does not say '{word}'" for word in words if word not in done.stderr + done.stdout]
+        if lines is not None and len(said) != lines:
+            wrong.append(f"{len(said)} lines on stderr, not {lines}")
+        if left != (["out.rkt"] if has_output else []):
+            wrong.append(f"left behind: {left}")
+        if wrong:
+            self.faults.append(f"{what}: {'; '.join(wrong)}\n    {done.stdout}{done.stderr}")
+        return done
+
+    def work_count(self):
+        out = subprocess.run([self.dump, self.out], capture_output=True, text=True, check=True).stdout
+        return sum(len(line.split()) == 4 for line in out.splitlines())
+
+
+def check_use(merge):
+    merge.expect("no argument", 2, words=["ranktrace merge"], lines=1)
+    merge.expect("an unknown option", 2, "--frce", "x", "y", words=["--force"], lines=1)
+    merge.expect("help", 0, "--help", words=["TRACE", "--force", "Exit codes"], lines=0)
+
+
+def check_refusals(merge):
+    good = merge.file("rank0.json", trace(0))
+    merge.expect("a missing file", 1, merge.out, good, merge.folder / "none.json", words=["none.json"], lines=1)
+    merge.expect("a folder that is not there", 1, "/nowhere/out.rkt", good, words=["/nowhere/out.rkt"], lines=1)
+    merge.expect("two files of one rank", 1, merge.out, good, merge.file("again.json", trace(0)),
+                 words=["rank0.json", "again.json"], lines=1)
+    merge.expect("an empty file", 1, merge.out, merge.file("empty.json", b""), words=["empty.json"], lines=1)
+    merge.expect("a full disk", 1, merge.out, good, lines=1, preexec_fn=small_files)
+
+
+def check_results(merge):
+    good, other = merge.folder / "rank0.json", merge.file("rank1.json.gz", gzip.compress(trace(1)))
+    merge.expect("two ranks", 0, merge.out, good, other, words=["rank 0", "rank 1", "2 ranks, 800 events"],
+                 has_output=True, lines=0)
+    merge.expect("an output that exists", 1, merge.out, good, words=["exists"], has_output=True, lines=1)
+    done = merge.expect("quietly", 0, "--force", "--quiet", merge.out, good, other, has_output=True, lines=0)
+    if done.stdout:
+        merge.faults.append(f"--quiet prints {done.stdout!r}")
+
+
+def check_damage(merge):
+    """What was readable is there, what was not is said, and the exit code is not 0."""
+    whole = gzip.compress(trace(1))
+    cut = merge.file("rank1.json.gz", whole[:len(whole) // 2])
+    merge.expect("a cut .gz", 1, "--force", merge.out, merge.folder / "rank0.json", cut,
+                 words=["rank1.json.gz", f"byte {len(whole) // 2}"], has_output=True, lines=1)
+    if not 400 < merge.work_count() < 800:
+        merge.faults.append(f"a cut .gz: {merge.work_count()} pieces of work")
+    plain = trace(2)
+    cut = merge.file("rank2.json", plain[:len(plain) // 2])
+    merge.expect("a cut .json", 1, "--force", merge.out, cut, words=["rank2.json", "cut"], has_output=True, lines=1)
+    if not 150 < merge.work_count() < 250:
+        merge.faults.append(f"a cut .json: {merge.work_count()} pieces of work")
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    if not (build / "bin" / "ranktrace-merge").exists():
+        print("skipped: this build has no ranktrace-merge (no simdjson)")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        merge = Merge(build, pathlib.Path(folder))
+        for check in (check_use, check_refusals, check_results, check_damage):
+            check(merge)
+    for fault in merge.faults:
+        print(fault)
+    return 1 if merge.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
