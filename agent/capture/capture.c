@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/capture/cupti_source.h"
@@ -40,12 +42,32 @@ static void set_state(enum capture_state state)
     atomic_store_explicit(&process.state, state, memory_order_release);
 }
 
+/* A log line whose write cannot kill the job: its stderr may be a pipe that nobody reads. */
+static void log_without_signal(const char *what, const char *detail)
+{
+    struct timespec no_wait = {0};
+    sigset_t sigpipe;
+    sigset_t pending;
+    sigset_t before;
+
+    sigemptyset(&sigpipe);
+    sigaddset(&sigpipe, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &sigpipe, &before);
+    rkt_log(RKT_LOG_WARN, "capture", what, detail ? "detail=\"%s\"" : "", detail);
+    if (!sigismember(&pending, SIGPIPE)) { /* take back what we caused */
+        while (sigtimedwait(&sigpipe, NULL, &no_wait) < 0 && errno == EINTR)
+            ;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 void rkt_capture_say(const char *what, const char *detail)
 {
     int saved_errno = errno;
 
     if (!atomic_exchange_explicit(&process.has_spoken, true, memory_order_relaxed))
-        rkt_log(RKT_LOG_WARN, "capture", what, detail ? "detail=\"%s\"" : "", detail);
+        log_without_signal(what, detail);
     errno = saved_errno;
 }
 
@@ -122,6 +144,11 @@ static struct rkt_capture *create_parts(struct rkt_region *region, int socket_fd
         return NULL;
     }
     return capture;
+}
+
+void rkt_capture_close_before_others(void)
+{
+    (void)atexit(close_at_exit);
 }
 
 static bool watch_process(void)

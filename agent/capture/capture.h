@@ -56,6 +56,12 @@ bool rkt_capture_is_on(void);
 /* Stop for good. `why` is said once; NULL says nothing. */
 void rkt_capture_turn_off(const char *why);
 
+/*
+ * Exit handlers run in reverse order. Ask for ours once more, so that it runs before those
+ * which were set since the start: CUDA's driver, which CUPTI needs, takes itself down in one.
+ */
+void rkt_capture_close_before_others(void);
+
 /* Say one line, if nothing was said before. `detail` may be NULL. */
 void rkt_capture_say(const char *what, const char *detail);
 

@@ -278,6 +278,7 @@ static void leave(struct rkt_cupti_source *source)
 static void *flush_until_woken(void *arg)
 {
     struct rkt_cupti_source *source = arg;
+    bool has_flushed = false;
     struct pollfd waiters[] = {
         {.fd = source->wake_fd, .events = POLLIN},
         {.fd = source->capture->socket_fd, .events = POLLRDHUP},
@@ -295,8 +296,11 @@ static void *flush_until_woken(void *arg)
             leave(source);
             return NULL;
         }
+        if (ready == 0 && !has_flushed) /* cuInit, in which we started, is long through */
+            rkt_capture_close_before_others();
         if (ready == 0)
             flush(source);
+        has_flushed = has_flushed || ready == 0;
     }
 }
 
@@ -408,6 +412,7 @@ void rkt_cupti_source_start(struct rkt_cupti_source *source, struct rkt_capture 
         return;
     }
     atomic_store_explicit(&source->is_on, true, memory_order_release);
+    rkt_capture_close_before_others();
 }
 
 static bool join_flush_thread(struct rkt_cupti_source *source)

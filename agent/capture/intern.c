@@ -240,7 +240,7 @@ static uint32_t add_shape(struct rkt_intern *intern, uint64_t hash, const struct
     known = find(&intern->shapes, hash, bytes, sizeof(*key));
     if (known) {
         id = known->id;
-    } else {
+    } else if (intern->shape_count < RKT_SHAPES_MAX) {
         entry = prepare(&intern->shapes, hash, bytes, sizeof(*key));
         event->shape.shape_id = intern->shape_count + 1;
         if (entry && rkt_ring_push(ring, event))

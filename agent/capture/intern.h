@@ -18,6 +18,8 @@
 #include "agent/region.h"
 #include "common/event.h"
 
+#define RKT_SHAPES_MAX (1u << 18) /* a job of ever new shapes must not eat its own memory */
+
 struct rkt_intern;
 
 struct rkt_intern *rkt_intern_create(struct rkt_region *region); /* NULL when memory is out */
@@ -30,7 +32,7 @@ uint32_t rkt_intern_name(struct rkt_intern *intern, const char *text, size_t len
 /*
  * The id of event->shape under event->name_id; sets event->shape.shape_id. A new one is
  * pushed into `ring`, which is the calling thread's; 0 when that is full, so that no id goes
- * out that nothing explains.
+ * out that nothing explains, and past RKT_SHAPES_MAX.
  */
 uint32_t rkt_intern_shape(struct rkt_intern *intern, struct rkt_event *event,
                           struct rkt_ring *ring);

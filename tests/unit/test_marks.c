@@ -491,6 +491,26 @@ static void sidecar_that_is_not_there_is_said_once(void **state)
     assert_string_equal(end + 1, "");
 }
 
+static void speak_into_a_broken_pipe(void)
+{
+    int ends[2];
+
+    if (pipe(ends) != 0 || signal(SIGPIPE, SIG_DFL) == SIG_ERR)
+        abort();
+    close(ends[0]);
+    dup2(ends[1], STDERR_FILENO);
+    inactive();
+}
+
+static void line_that_nobody_can_read_does_not_kill_the_job(void **state)
+{
+    struct job *job = *state;
+
+    job->has_no_sidecar = true;
+    job_run(job, speak_into_a_broken_pipe);
+    assert_int_equal(job->wait_status, 0);
+}
+
 static void marks_that_are_not_wanted_are_not_recorded(void **state)
 {
     struct job *job = *state;
@@ -565,6 +585,7 @@ int main(void)
         WITH_JOB(no_call_changes_errno),
         WITH_JOB(process_that_is_not_watched_is_silent),
         WITH_JOB(sidecar_that_is_not_there_is_said_once),
+        WITH_JOB(line_that_nobody_can_read_does_not_kill_the_job),
         WITH_JOB(marks_that_are_not_wanted_are_not_recorded),
         WITH_JOB(events_go_on_without_names_when_the_heap_is_full),
         WITH_JOB(marks_beyond_a_full_ring_are_counted_and_the_job_goes_on),

@@ -283,6 +283,33 @@ static void events_beyond_the_slots_are_counted(void **state)
     assert_int_equal(job_count(job, RKT_EVENT_LOSS, RKT_LOSS_TOO_MANY_OPEN, NULL), 1);
 }
 
+static void stop_of_an_earlier_use(void)
+{
+    int mask = 0;
+    void *comm = NULL;
+    void *early;
+
+    v5 = table("ncclProfiler_v5");
+    must(v5->init(&comm, 1, &mask, NULL, 1, 2, 0, NULL) == 0);
+    early = start_v5(comm, RKT_NCCL_EVENT_P2P);
+    must(v5->stop(early) == 0);
+    for (int i = 0; i < 1024; i++) /* every slot is in use again */
+        must(start_v5(comm, RKT_NCCL_EVENT_COLL) != NULL);
+    must(v5->stop(early) == 0);
+    must(v5->stop(&mask) == 0); /* no handle of ours */
+    must(start_v5(comm, RKT_NCCL_EVENT_COLL) == NULL);
+}
+
+static void late_stop_does_not_end_the_event_that_has_the_slot_now(void **state)
+{
+    struct job *job = *state;
+
+    job_run(job, stop_of_an_earlier_use);
+    assert_int_equal(job->wait_status, 0);
+    assert_int_equal(job_count(job, RKT_EVENT_NCCL, -1, NULL), 1);
+    assert_int_equal(job_count(job, RKT_EVENT_NCCL, RKT_NCCL_P2P, NULL), 1);
+}
+
 static void *communicator_of_its_own(void *arg)
 {
     uint64_t comm_id = *(const uint64_t *)arg;
@@ -420,6 +447,7 @@ int main(void)
         WITH_JOB(v3_learns_the_communicator_from_its_events),
         WITH_JOB(v5_to_v7_are_served_alike),
         WITH_JOB(events_beyond_the_slots_are_counted),
+        WITH_JOB(late_stop_does_not_end_the_event_that_has_the_slot_now),
         WITH_JOB(communicators_on_several_threads_do_not_mix),
         WITH_JOB(off_means_a_mask_of_zero_and_no_error),
         WITH_JOB(nccl_that_is_not_wanted_gets_a_mask_of_zero),
