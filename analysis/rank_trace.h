@@ -159,6 +159,7 @@ struct rkt_rank_trace {
 
     uint32_t main_thread_id; /* of the step marks, else with most launches; 0 unknown */
     bool has_gpu;            /* any GPU work: else a host-only rank (METRICS 1) */
+    int64_t middle_ns;       /* median of its stamps; RKT_TIME_UNKNOWN without any */
     uint64_t left_out_count; /* records with impossible times */
     uint64_t unmapped_count; /* records of a clock that could not be mapped */
     int64_t clock_error_ns;  /* worst error of mapping between this rank's own clocks */

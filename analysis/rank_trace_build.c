@@ -9,6 +9,11 @@
 /* Work may outlast everything else in the trace by its length, or by this much in a short one. */
 #define ABSURD_AFTER_NS 1000000000ll
 
+/* No capture lasts 100 days: a stamp further from the middle one is none, and sums over a
+ * thousand ranks stay within 64 bits. */
+#define CAPTURE_NS_MAX (100 * 86400 * 1000000000ll)
+#define MIDDLE_SAMPLES 4096u
+
 /* Class of each name, looked up once: 0 not yet, else class + 1. */
 struct name_classes {
     uint8_t *of_kernel;
@@ -78,6 +83,60 @@ static uint8_t call_class(struct name_classes *classes, const struct rkt_rank_tr
     return (uint8_t)(*known - 1);
 }
 
+static int compare_times(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Starts of some events of a kind, spread over all of them; returns how many. */
+static size_t sample_starts(const struct rkt_rank_trace *trace, const struct rkt_raw_events *list,
+                            int64_t *samples, size_t cap)
+{
+    size_t stride = list->count / cap + 1;
+    size_t count = 0;
+
+    for (size_t i = 0; i < list->count && count < cap; i += stride) {
+        const struct rkt_event *event = &list->items[i];
+
+        if (event->start_ns != 0 && event->start_ns <= INT64_MAX &&
+            rkt_clock_map_to_rank(trace->clock, (enum rkt_clock_id)event->clock_id,
+                                  (struct rkt_local_time){event->start_ns}, &samples[count], NULL))
+            count++;
+    }
+    return count;
+}
+
+/* The middle of the rank's stamps: what is far from it is no stamp. */
+static enum rkt_status find_middle(struct rkt_rank_trace *trace, const struct rkt_raw_trace *raw,
+                                   struct rkt_error *err)
+{
+    static const uint8_t KINDS[] = {RKT_EVENT_KERNEL, RKT_EVENT_MEMCPY, RKT_EVENT_API,
+                                    RKT_EVENT_NCCL,   RKT_EVENT_RANGE,  RKT_EVENT_BUCKET};
+    int64_t *samples = calloc(sizeof(KINDS) * MIDDLE_SAMPLES, sizeof(*samples));
+    size_t count = 0;
+
+    if (!samples)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the middle of a rank's stamps");
+    for (size_t i = 0; i < sizeof(KINDS); i++)
+        count += sample_starts(trace, &raw->by_kind[KINDS[i]], samples + count, MIDDLE_SAMPLES);
+    qsort(samples, count, sizeof(*samples), compare_times);
+    trace->middle_ns = count > 0 ? samples[count / 2] : RKT_TIME_UNKNOWN;
+    free(samples);
+    return RKT_OK;
+}
+
+static bool is_near_the_middle(const struct rkt_rank_trace *trace, int64_t time_ns)
+{
+    int64_t away_ns;
+
+    return trace->middle_ns == RKT_TIME_UNKNOWN ||
+           (!__builtin_sub_overflow(time_ns, trace->middle_ns, &away_ns) &&
+            away_ns <= CAPTURE_NS_MAX && away_ns >= -CAPTURE_NS_MAX);
+}
+
 bool rkt_rank_trace_times(struct rkt_rank_trace *trace, const struct rkt_event *event,
                           int64_t *start_ns_out, int64_t *end_ns_out, int64_t *error_ns_out)
 {
@@ -94,6 +153,10 @@ bool rkt_rank_trace_times(struct rkt_rank_trace *trace, const struct rkt_event *
         !rkt_clock_map_to_rank(trace->clock, clock_id, (struct rkt_local_time){event->end_ns},
                                end_ns_out, &end_error_ns)) {
         trace->unmapped_count++;
+        return false;
+    }
+    if (!is_near_the_middle(trace, *start_ns_out) || !is_near_the_middle(trace, *end_ns_out)) {
+        trace->left_out_count++;
         return false;
     }
     if (*end_ns_out < *start_ns_out) /* the rank's clock was set back in between */
@@ -368,6 +431,8 @@ enum rkt_status rkt_rank_trace_build(struct rkt_rank_trace *trace, const struct 
     struct name_classes classes;
     enum rkt_status status = name_classes_init(&classes, trace, rules, err);
 
+    if (status == RKT_OK)
+        status = find_middle(trace, raw, err);
     if (status == RKT_OK)
         status = build_works(trace, raw, &classes, err);
     if (status == RKT_OK)

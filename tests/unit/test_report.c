@@ -280,8 +280,8 @@ static void the_json_report_has_every_number_and_its_unit(void **state)
     struct fake_run run;
 
     (void)state;
-    make_straggling_run(&run, 2, 1);
-    check_golden(&run, "json", "one_step");
+    make_straggling_run(&run, 2, 3);
+    check_golden(&run, "json", "three_steps");
     fake_run_release(&run);
     make_bare_run(&run);
     check_golden(&run, "json", "bare");
