@@ -191,6 +191,20 @@ static int start_mask(void)
     return text ? (int)strtol(text, NULL, 0) : 0xf06;
 }
 
+static int init(int version, void **context, int *mask, int rank_count, int rank)
+{
+    *context = NULL;
+    *mask = start_mask();
+    write_line("init %d %d %d", version, rank_count, rank);
+    return 0;
+}
+
+/* v3 is told of no communicator. */
+static int init_v3(void **context, int *mask)
+{
+    return init(3, context, mask, 0, 0);
+}
+
 static int init_v4(void **context, int *mask, const char *name, uint64_t id, int node_count,
                    int rank_count, int rank, rkt_nccl_log_fn log)
 {
@@ -198,22 +212,36 @@ static int init_v4(void **context, int *mask, const char *name, uint64_t id, int
     (void)id;
     (void)node_count;
     (void)log;
-    *context = NULL;
-    *mask = start_mask();
-    write_line("init 4 %d %d", rank_count, rank);
-    return 0;
+    return init(4, context, mask, rank_count, rank);
 }
 
-static int init_v5(void **context, uint64_t id, int *mask, const char *name, int node_count,
-                   int rank_count, int rank, rkt_nccl_log_fn log)
+#define INIT_V5_AND_LATER(version)                                                            \
+    static int init_v##version(void **context, uint64_t id, int *mask, const char *name,      \
+                               int node_count, int rank_count, int rank, rkt_nccl_log_fn log) \
+    {                                                                                         \
+        (void)name;                                                                           \
+        (void)id;                                                                             \
+        (void)node_count;                                                                     \
+        (void)log;                                                                            \
+        return init(version, context, mask, rank_count, rank);                                \
+    }
+
+INIT_V5_AND_LATER(5)
+INIT_V5_AND_LATER(6)
+INIT_V5_AND_LATER(7)
+
+static int start_v3(void *context, void **handle, struct rkt_nccl_descr_v3 *descr)
 {
-    (void)name;
-    (void)id;
-    (void)node_count;
-    (void)log;
-    *context = NULL;
-    *mask = start_mask();
-    write_line("init 5 %d %d", rank_count, rank);
+    const char *parent = descr->parent ? descr->parent : "-";
+    const char *name = event_name(descr->type);
+
+    (void)context;
+    memcpy(handle, &name, sizeof(name)); /* not const there */
+    if (descr->type == RKT_NCCL_EVENT_COLL)
+        write_line("start Coll %s %s %llu", parent, descr->coll.func,
+                   (unsigned long long)descr->coll.seq);
+    else
+        write_line("start %s %s", name, parent);
     return 0;
 }
 
@@ -256,6 +284,11 @@ static int record(void *handle, int state, union rkt_nccl_state_args *args)
     return 0;
 }
 
+static int record_v3(void *handle, int state, void *args)
+{
+    return record(handle, state, args);
+}
+
 static int finalize(void *context)
 {
     (void)context;
@@ -263,12 +296,16 @@ static int finalize(void *context)
     return 0;
 }
 
-extern const struct rkt_nccl_profiler_v4 ncclProfiler_v4;
-extern const struct rkt_nccl_profiler_v5 ncclProfiler_v5;
-EXPORTED const struct rkt_nccl_profiler_v4 ncclProfiler_v4 = {"probe", init_v4, start_v4,
-                                                              stop,    record,  finalize};
-EXPORTED const struct rkt_nccl_profiler_v5 ncclProfiler_v5 = {"probe", init_v5, start_v5,
-                                                              stop,    record,  finalize};
+#define TABLE(number, layout, record_fn)                                         \
+    extern const struct rkt_nccl_profiler_v##layout ncclProfiler_v##number;      \
+    EXPORTED const struct rkt_nccl_profiler_v##layout ncclProfiler_v##number = { \
+        "probe", init_v##number, start_v##layout, stop, record_fn, finalize}
+
+TABLE(3, 3, record_v3);
+TABLE(4, 4, record);
+TABLE(5, 5, record);
+TABLE(6, 5, record);
+TABLE(7, 5, record);
 
 static void __attribute__((destructor)) unloaded(void)
 {

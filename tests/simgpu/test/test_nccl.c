@@ -362,12 +362,13 @@ static void a_plugin_is_told_in_the_order_of_its_version(void **state)
     } CASES[] = {
         {"2.28 takes table v5", "2.28.9", "0xf06",
          "init 5 2 0\n" ONE_CALL_V5 TWO_CALLS_V5 AT_THE_END},
-        {"2.30 goes back to v5 without a v6", "2.30", "0xf06",
-         "init 5 2 0\n" ONE_CALL_V5 TWO_CALLS_V5 AT_THE_END},
+        {"2.30 takes v6, which changes nothing here", "2.30.7", "0xf06",
+         "init 6 2 0\n" ONE_CALL_V5 TWO_CALLS_V5 AT_THE_END},
+        {"2.31 takes v7", "2.31", "0xf06", "init 7 2 0\n" ONE_CALL_V5 TWO_CALLS_V5 AT_THE_END},
         {"2.27 takes v4, which has no events of the calls", "2.27", "0xf06",
          "init 4 2 0\n" ALL_CALLS_V4 AT_THE_END},
-        {"2.26 knows none of the tables, so the plugin is left alone", "2.26", "0xf06",
-         "unloaded\n"},
+        {"2.26 takes v3, which is not told of the communicator", "2.26", "0xf06",
+         "init 3 0 0\n" ALL_CALLS_V4 AT_THE_END},
         {"a mask of 0 is silence", "2.28.9", "0", "init 5 2 0\n" AT_THE_END},
     };
     char told[4096];
