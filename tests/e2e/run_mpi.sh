@@ -63,6 +63,16 @@ timeline_opens() {
         fail "the timeline cannot be read: $(cat report.err)"
 }
 
+all_four_are_reported() {
+    timeline_opens
+    python3 - report.json <<'PY' || fail "the report is not about steps of all four ranks"
+import json, sys
+report = json.load(open(sys.argv[1]))
+ranks = sorted(rank["rank"] for rank in report["ranks"])
+sys.exit(ranks != [0, 1, 2, 3] or not report["summary"]["step_ns"])
+PY
+}
+
 cat >job <<'SH'
 #!/bin/bash
 # job WHAT RANK SECONDS: rank RANK does WHAT to someone; then each runs SECONDS, rank 3 longest
@@ -167,6 +177,35 @@ chmod +x torchrun
 try 2 ./torchrun
 code_is 0
 count_is "rank unset master unset socket set" 2 out
+
+if [ -x "$build/simgpu/simgpu_train" ]; then
+    case="two nodes of two ranks: one sidecar serves the ranks of its node"
+    cat >torchrun <<'SH'
+#!/bin/bash
+# Two ranks, as torchrun would start them on this node.
+node=$OMPI_COMM_WORLD_RANK
+export WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=$1
+shift
+for local in 0 1; do
+    RANK=$((2 * node + local)) LOCAL_RANK=$local "$@" &
+    pids+=" $!"
+done
+code=0
+for pid in $pids; do wait "$pid" || code=$?; done
+exit $code
+SH
+    port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])')
+    LD_LIBRARY_PATH=$build/simgpu try 2 ./torchrun "$port" "$build/simgpu/simgpu_train" --steps 3
+    code_is 0
+    all_four_are_reported
+    until_true nobody_is_left
+
+    case="one sidecar a rank, on simulated GPUs"
+    LD_LIBRARY_PATH=$build/simgpu try 4 "$build/simgpu/simgpu_train" --steps 3
+    code_is 0
+    all_four_are_reported
+    until_true nobody_is_left
+fi
 
 case="a missing command is one line, and nothing is started"
 try 4 ./missing
