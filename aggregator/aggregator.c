@@ -26,6 +26,7 @@ struct rkt_aggregator {
 
     uint64_t now_ns; /* of the step under way */
     uint64_t heartbeat_due_ns;
+    uint64_t heartbeat_count;
     uint64_t leave_limit_ns;
     bool is_stopping;
     uint64_t stop_limit_ns;
@@ -290,9 +291,23 @@ static void step_phase(struct rkt_aggregator *aggregator, uint64_t now_ns)
     }
 }
 
-bool rkt_aggregator_step(struct rkt_aggregator *aggregator, uint64_t now_ns)
+/* To the dead each send costs a try to connect: the silent get one heartbeat in ten. */
+static void send_heartbeats(struct rkt_aggregator *aggregator)
 {
     static const struct rkt_run_message heartbeat = {.type = RKT_RUN_HEARTBEAT};
+    bool is_for_all = aggregator->heartbeat_count++ % 10 == 0;
+
+    for (int rank = 0; rank < aggregator->rank_count; rank++) {
+        enum rkt_peer_state state = rkt_run_state_of(aggregator->state, rank);
+
+        if ((state == RKT_PEER_JOINED || state == RKT_PEER_FLUSHED) &&
+            (is_for_all || !rkt_run_state_is_silent(aggregator->state, rank, aggregator->now_ns)))
+            say(aggregator, rank, &heartbeat);
+    }
+}
+
+bool rkt_aggregator_step(struct rkt_aggregator *aggregator, uint64_t now_ns)
+{
     bool is_busy;
 
     aggregator->now_ns = now_ns;
@@ -302,7 +317,7 @@ bool rkt_aggregator_step(struct rkt_aggregator *aggregator, uint64_t now_ns)
     is_busy |= rkt_clock_answer_step(aggregator->clocks, NULL);
     if (now_ns >= aggregator->heartbeat_due_ns && aggregator->phase < RKT_AGGREGATOR_LEAVING) {
         aggregator->heartbeat_due_ns = now_ns + HEARTBEAT_NS;
-        say_to_all(aggregator, &heartbeat);
+        send_heartbeats(aggregator);
     }
     /* Frames that were there with the last FLUSHED are taken first. */
     if (!is_busy)

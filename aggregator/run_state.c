@@ -97,6 +97,11 @@ bool rkt_run_state_is_over(struct rkt_run_state *state, uint64_t now_ns)
     return true;
 }
 
+bool rkt_run_state_is_silent(const struct rkt_run_state *state, int rank, uint64_t now_ns)
+{
+    return is_silent(&state->peers[rank], now_ns);
+}
+
 enum rkt_peer_state rkt_run_state_of(const struct rkt_run_state *state, int rank)
 {
     return state->peers[rank].state;

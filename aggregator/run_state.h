@@ -42,6 +42,9 @@ int rkt_run_state_first_failed(const struct rkt_run_state *state, int32_t *code_
 /* Decide who is lost; true when every rank is flushed or lost. */
 bool rkt_run_state_is_over(struct rkt_run_state *state, uint64_t now_ns);
 
+/* Nothing came from it for RKT_PEER_SILENT_NS. */
+bool rkt_run_state_is_silent(const struct rkt_run_state *state, int rank, uint64_t now_ns);
+
 enum rkt_peer_state rkt_run_state_of(const struct rkt_run_state *state, int rank);
 int rkt_run_state_lost_count(const struct rkt_run_state *state);
 

@@ -10,6 +10,7 @@
 #define FIELD(name) offsetof(struct rkt_sidecar_options, name)
 #define HEAP_BYTES_MIN (64u << 10)
 #define HEAP_BYTES_MAX (256u << 20)
+#define HEAP_BYTES_STEP 64u
 #define QUEUE_BYTES_MIN (1u << 20)
 
 static const struct rkt_option OPTIONS[] = {
@@ -92,8 +93,10 @@ static enum rkt_status read_region(struct rkt_sidecar_options *options, struct r
         return rkt_fail(err, RKT_ERR_INVALID,
                         "option '--ring-capacity': %u is not a power of two in 64 to 1048576",
                         capacity);
-    if (options->heap_bytes < HEAP_BYTES_MIN || options->heap_bytes > HEAP_BYTES_MAX)
-        return rkt_fail(err, RKT_ERR_INVALID, "option '--heap-bytes': not in 64KiB to 256MiB");
+    if (options->heap_bytes < HEAP_BYTES_MIN || options->heap_bytes > HEAP_BYTES_MAX ||
+        options->heap_bytes % HEAP_BYTES_STEP != 0)
+        return rkt_fail(err, RKT_ERR_INVALID,
+                        "option '--heap-bytes': no multiple of 64B in 64KiB to 256MiB");
     options->region = (struct rkt_region_config){.ring_count = options->ring_count,
                                                  .ring_capacity = capacity,
                                                  .heap_bytes = (uint32_t)options->heap_bytes};

@@ -431,7 +431,8 @@ static int result_of(const struct supervisor *super)
 {
     int job_code = exit_code_of(super->job_status);
 
-    if (job_code != 0)
+    /* A job that we ended because another rank failed returns what that rank returned. */
+    if (job_code != 0 && !(super->is_aborting && super->is_done && super->done_value != 0))
         return job_code;
     return super->is_done ? super->done_value : 0;
 }

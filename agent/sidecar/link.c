@@ -91,6 +91,12 @@ static bool hear(struct rkt_link *link)
     return true;
 }
 
+/* To the dead each send costs a try to connect; one that only stalled hears us soon enough. */
+static uint64_t heartbeat_gap_ns(const struct rkt_link *link, uint64_t now_ns)
+{
+    return rkt_link_is_silent(link, now_ns) ? RKT_LINK_SILENT_NS : RKT_LINK_HEARTBEAT_NS;
+}
+
 bool rkt_link_step(struct rkt_link *link, uint64_t now_ns)
 {
     bool was_busy = false;
@@ -101,7 +107,7 @@ bool rkt_link_step(struct rkt_link *link, uint64_t now_ns)
     }
     if (now_ns >= link->heartbeat_due_ns) {
         (void)rkt_link_say(link, RKT_RUN_HEARTBEAT, 0, NULL);
-        link->heartbeat_due_ns = now_ns + RKT_LINK_HEARTBEAT_NS;
+        link->heartbeat_due_ns = now_ns + heartbeat_gap_ns(link, now_ns);
     }
     return was_busy;
 }

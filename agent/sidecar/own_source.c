@@ -108,6 +108,11 @@ static enum rkt_status add_loss(struct rkt_own_source *own, const struct rkt_sen
     return rkt_source_writer_add(own->writer, &event, err);
 }
 
+enum rkt_status rkt_own_source_flush(struct rkt_own_source *own, struct rkt_error *err)
+{
+    return rkt_source_writer_flush(own->writer, err);
+}
+
 enum rkt_status rkt_own_source_end(struct rkt_own_source *own, const struct rkt_send_counts *counts,
                                    struct rkt_error *err)
 {

@@ -27,6 +27,8 @@ void rkt_own_source_destroy(struct rkt_own_source *own); /* NULL is fine */
 enum rkt_status rkt_own_source_step(struct rkt_own_source *own, uint64_t now_ns,
                                     struct rkt_error *err);
 
+enum rkt_status rkt_own_source_flush(struct rkt_own_source *own, struct rkt_error *err);
+
 /* ctx is the own source. */
 enum rkt_status rkt_own_source_add(void *ctx, const struct rkt_event *event, struct rkt_error *err);
 

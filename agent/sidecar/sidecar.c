@@ -20,7 +20,6 @@
 #include "common/run_message.h"
 
 #define S UINT64_C(1000000000)
-#define JOIN_LIMIT_NS (25 * S)
 /* Processes that outlive the job get so long to close capture; then they are cut. */
 #define ORPHAN_LIMIT_NS (3 * S)
 #define CLOCKING_LIMIT_NS (3 * S)
@@ -200,6 +199,17 @@ static void job_has_ended(struct rkt_sidecar *sidecar, bool is_known, int wait_s
     enter(sidecar, PHASE_DRAINING, now_ns);
 }
 
+/* What is here goes out now: there may be little time. */
+static void stop(struct rkt_sidecar *sidecar, uint64_t now_ns)
+{
+    struct rkt_error err = {0};
+
+    sidecar->is_stopping = true;
+    sidecar->flush_due_ns = now_ns;
+    if (sidecar->phase < PHASE_FLUSHING)
+        warn_once(sidecar, rkt_own_source_flush(sidecar->own, &err), &err);
+}
+
 static void take_control(struct rkt_sidecar *sidecar, const struct rkt_control_message *message,
                          uint64_t now_ns)
 {
@@ -214,8 +224,7 @@ static void take_control(struct rkt_sidecar *sidecar, const struct rkt_control_m
         sidecar->is_report_done = true;
         break;
     case RKT_CONTROL_STOP:
-        sidecar->is_stopping = true;
-        sidecar->flush_due_ns = now_ns;
+        stop(sidecar, now_ns);
         break;
     default: /* our own types, or those of a later version */
         break;
@@ -233,8 +242,8 @@ static void hear_supervisor(struct rkt_sidecar *sidecar, uint64_t now_ns)
     if (sidecar->is_orphan || status == RKT_AGAIN)
         return;
     sidecar->is_orphan = true;
-    sidecar->is_stopping = true;
     sidecar->is_report_done = true;
+    stop(sidecar, now_ns);
     job_has_ended(sidecar, false, 0, now_ns);
 }
 
@@ -285,7 +294,7 @@ static void move_own_events(struct rkt_sidecar *sidecar, uint64_t now_ns,
         activity->wants_soon = true;
     if (sidecar->link.is_welcome && rkt_send_queue_step(sidecar->queue, &err))
         activity->wants_soon = true;
-    if (!rkt_send_queue_is_empty(sidecar->queue))
+    if (!rkt_send_queue_is_empty(sidecar->queue) && !rkt_link_is_silent(&sidecar->link, now_ns))
         activity->wants_soon = true;
 }
 
@@ -332,7 +341,7 @@ static void step_joining(struct rkt_sidecar *sidecar, uint64_t now_ns)
     const struct rkt_run_message *welcome = &sidecar->link.welcome;
     char text[160];
 
-    if (sidecar->link.is_refused || now_ns - sidecar->phase_ns > JOIN_LIMIT_NS) {
+    if (sidecar->link.is_refused || rkt_link_is_silent(&sidecar->link, now_ns)) {
         rkt_log(RKT_LOG_ERROR, "sidecar", "rank 0 did not take this rank in", "reason=\"%s\"",
                 sidecar->link.is_refused ? welcome->text : "no answer");
         leave(sidecar, (welcome->flags & RKT_RUN_FLAG_CLEAN) != 0, 0, now_ns);

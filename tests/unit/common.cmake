@@ -23,3 +23,4 @@ rkt_test(unit_golden SOURCES test_golden.c sample.c LINK rkt_common LABELS unit)
 set_source_files_properties(test_golden.c test_wire_format.c PROPERTIES
   COMPILE_DEFINITIONS "RKT_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
 rkt_test(unit_wire_format SOURCES test_wire_format.c sample.c LINK rkt_common LABELS unit)
+rkt_test(unit_node_id SOURCES test_node_id.c LINK rkt_common LABELS unit)

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Four ranks under mpirun: one file of all, and what is left when a job, a sidecar, a supervisor or
+# mpirun itself is killed. No GPU, no capture library.
+. "$(dirname "$0")/lib.sh"
+need_mpi
+
+job=$build/tests/ring_job
+summary=$build/tests/store_summary
+failures=0
+shown=
+for name in $(compgen -e | grep -E '^(OMPI_|PMIX_|PMI_|SLURM_|RANKTRACE_|RANK$|WORLD_SIZE$)' || true); do
+    unset "$name"
+done
+
+# begin NAME RANKS [RUN OPTIONS...] -- COMMAND...: runs it under mpirun
+begin() {
+    local options=() ranks=$2
+    case=$1
+    shift 2
+    while [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    rm -rf "$work/result" "$work/out"
+    code=0
+    mpi "$ranks" "$build/bin/ranktrace-run" -o "$work/result" --no-report "${options[@]}" -- "$@" \
+        >"$work/err" 2>&1 || code=$?
+    "$summary" "$work/result/timeline.rkt" >"$work/out" 2>>"$work/err" || true
+}
+
+complain() {
+    echo "FAILED: $case: $1"
+    [ "$case" = "$shown" ] || sed 's/^/    /' "$work/err" "$work/out"
+    shown=$case
+    failures=$((failures + 1))
+}
+
+code_is() { [ "$code" = "$1" ] || complain "exit code is $code, not $1"; }
+has() { grep -qE -- "$1" "$work/out" || complain "no line '$1'"; }
+count_is() {
+    local n
+    n=$(grep -cE -- "$2" "$work/out" || true)
+    [ "$n" = "$1" ] || complain "$n lines '$2', not $1"
+}
+
+# Mpirun can be told that a rank is done whose sidecar died only where PMIx is there.
+no_job_failed() { [ ! -x "$build/bin/ranktrace-leave" ] || code_is 0; }
+
+# on_rank N COMMAND OTHERS: one command on rank N, another elsewhere
+on_rank() { printf 'if [ "$RANK" = %s ]; then %s; else %s; fi' "$1" "$2" "$3"; }
+
+begin "events of four ranks are in one file on one clock" 4 -- "$job" events 20000 threads 2
+code_is 0
+has '^run ranks=4 trailer=1 damaged=0 gaps=0 sources=8 '
+for rank in 0 1 2 3; do
+    has "role=rank rank=$rank kernels=40000 comms=1 steps=200 .* named=40000 end=exited code=0 cut=0 align=reference"
+done
+count_is 3 'role=sidecar .* exchanges=[1-9]'
+
+begin "more events than fit into one frame or one credit arrive whole" 2 -- \
+    "$job" events 400000 threads 2
+code_is 0
+count_is 2 'kernels=800000 .* named=800000'
+
+begin "a failed job ends the others, and its code is that of mpirun" 4 -- \
+    sh -c "$(on_rank 2 "exec $job events 500 exit 3" "exec $job events 500 sleep-ms 60000")"
+code_is 3
+has 'trailer=1'
+has 'role=rank rank=2 kernels=500 .* end=exited code=3 cut=0'
+count_is 3 'role=rank .* kernels=500 .* end=signaled code=15 cut=1'
+
+begin "a killed job leaves what it had put into its rings" 4 -- \
+    sh -c "$(on_rank 1 "exec $job events 5000 kill" "exec $job events 500 sleep-ms 60000")"
+code_is 137
+has 'trailer=1'
+has 'role=rank rank=1 kernels=5000 .* end=signaled code=9 cut=1'
+
+begin "with --on-failure wait the others run to their end" 4 --on-failure wait -- \
+    sh -c "$(on_rank 2 "exec $job events 500 exit 3" "exec $job events 500 sleep-ms 1500")"
+code_is 3
+count_is 3 'role=rank .* end=exited code=0 cut=0'
+
+begin "a killed sidecar harms no job, and its rank is marked as lost" 4 -- \
+    sh -c "$(on_rank 2 "exec $job events 300 kill-sidecar" "exec $job events 300")"
+no_job_failed
+has 'trailer=1'
+has 'rank=2 .* end=lost code=0 cut=1'
+count_is 3 'role=rank .* kernels=300 .* end=exited code=0 cut=0'
+
+begin "rank 0's killed sidecar harms no job, and its file stays readable" 4 -- \
+    sh -c "$(on_rank 0 "exec $job events 300 kill-sidecar" "exec $job events 300")"
+no_job_failed
+has '^run ranks=4 trailer=0 damaged=0'
+
+# mpirun gives about a second between TERM and KILL; these jobs do not react to TERM.
+case="the file is complete when mpirun is ended by a signal"
+rm -rf "$work/result"
+mpi 4 "$build/bin/ranktrace-run" -o "$work/result" --no-report -- \
+    sh -c "trap '' TERM; exec $job events 700 sleep-ms 60000" >"$work/err" 2>&1 &
+mpirun_pid=$!
+until "$summary" "$work/result/timeline.rkt" 2>/dev/null | grep -c 'kernels=700' | grep -qx 4; do
+    kill -0 "$mpirun_pid" || break
+    sleep 0.1
+done
+kill -TERM "$(pgrep -P "$mpirun_pid" mpirun || echo "$mpirun_pid")"
+wait "$mpirun_pid" || true
+until "$summary" "$work/result/timeline.rkt" >"$work/out" && ! pgrep -f "$work/result" >/dev/null; do
+    sleep 0.1
+done
+has '^run ranks=4 trailer=1 damaged=0 gaps=0'
+count_is 4 'role=rank .* kernels=700 .* cut=1'
+
+exit $((failures > 0))

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rkt_test.h"
+
+#include "agent/sidecar/clock_pairs.h"
+#include "common/clock.h"
+
+#define MS INT64_C(1000000)
+
+/* REALTIME at a RAW time: ahead by a constant and a rate, with a step at 20 s. */
+struct course {
+    double slew_ppm;
+    int64_t step_ns;
+};
+
+static struct rkt_event pair_at(const struct course *course, uint64_t raw_ns)
+{
+    int64_t off = (int64_t)((double)raw_ns * course->slew_ppm * 1e-6);
+    struct rkt_event pair = {.kind = RKT_EVENT_CLOCK_PAIR,
+                             .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+                             .start_ns = raw_ns,
+                             .end_ns = raw_ns + 100};
+
+    if (raw_ns >= (uint64_t)(20000 * MS))
+        off += course->step_ns;
+    pair.clock_pair.realtime_ns = 1700000000u * UINT64_C(1000000000) + raw_ns + (uint64_t)off;
+    pair.clock_pair.monotonic_ns = raw_ns + (uint64_t)off;
+    return pair;
+}
+
+/* Feeds 60 s of pairs; those that are kept go to `kept`. */
+static size_t run(const struct course *course, struct rkt_event *kept)
+{
+    struct rkt_clock_pairs pairs = {0};
+    size_t count = 0;
+
+    for (int64_t i = 1; i <= 600; i++) {
+        struct rkt_event pair = pair_at(course, (uint64_t)(i * 100 * MS));
+
+        count += rkt_clock_pairs_add(&pairs, &pair, i == 600, &kept[count]);
+    }
+    return count;
+}
+
+/* What linear interpolation between kept pairs makes of a RAW time, against the truth. */
+static int64_t worst_error_ns(const struct course *course, const struct rkt_event *kept,
+                              size_t count, uint64_t from_ns, uint64_t to_ns)
+{
+    int64_t worst = 0;
+
+    for (uint64_t at = from_ns; at <= to_ns; at += (uint64_t)(100 * MS)) {
+        struct rkt_event truth = pair_at(course, at);
+        size_t k = 0;
+        double share;
+        int64_t guess, error;
+
+        while (k + 2 < count && kept[k + 1].start_ns <= at)
+            k++;
+        share = (double)(at - kept[k].start_ns) / (double)(kept[k + 1].start_ns - kept[k].start_ns);
+        guess = (int64_t)(share * (double)(kept[k + 1].clock_pair.realtime_ns -
+                                           kept[k].clock_pair.realtime_ns));
+        error = guess - (int64_t)(truth.clock_pair.realtime_ns - kept[k].clock_pair.realtime_ns);
+        error = error < 0 ? -error : error;
+        worst = error > worst ? error : worst;
+    }
+    return worst;
+}
+
+static void steady_clocks_need_few_pairs_and_stay_exact(void **state)
+{
+    struct course course = {.slew_ppm = 12.5};
+    struct rkt_event kept[700];
+    size_t count = run(&course, kept);
+
+    (void)state;
+    assert_in_range(count, 3, 12);
+    assert_int_equal(kept[0].start_ns, 100 * MS);
+    assert_int_equal(kept[count - 1].start_ns, 60000 * MS);
+    assert_in_range(
+        worst_error_ns(&course, kept, count, (uint64_t)(100 * MS), (uint64_t)(60000 * MS)), 0, 500);
+}
+
+static void pairs_on_both_sides_of_a_step_are_kept(void **state)
+{
+    struct course course = {.slew_ppm = 3, .step_ns = 5 * MS};
+    struct rkt_event kept[700];
+    size_t count = run(&course, kept);
+    bool has_before = false, has_after = false;
+
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        has_before |= kept[i].start_ns == (uint64_t)(19900 * MS);
+        has_after |= kept[i].start_ns == (uint64_t)(20000 * MS);
+    }
+    assert_true(has_before);
+    assert_true(has_after);
+    assert_in_range(
+        worst_error_ns(&course, kept, count, (uint64_t)(100 * MS), (uint64_t)(19900 * MS)), 0, 500);
+    assert_in_range(
+        worst_error_ns(&course, kept, count, (uint64_t)(20000 * MS), (uint64_t)(60000 * MS)), 0,
+        500);
+}
+
+static void kept_pairs_are_in_order_and_never_twice(void **state)
+{
+    struct course course = {.slew_ppm = 400, .step_ns = -3 * MS};
+    struct rkt_event kept[700];
+    size_t count = run(&course, kept);
+
+    (void)state;
+    for (size_t i = 1; i < count; i++)
+        assert_true(kept[i].start_ns > kept[i - 1].start_ns);
+}
+
+static void clocks_of_this_machine_are_read_side_by_side(void **state)
+{
+    uint64_t real_before = rkt_now_real_ns();
+    uint64_t before = rkt_now_raw_ns();
+    struct rkt_event pair = rkt_clock_pair_take();
+
+    (void)state;
+    assert_true(pair.start_ns >= before && pair.end_ns >= pair.start_ns);
+    assert_true(pair.end_ns <= rkt_now_raw_ns());
+    assert_true(pair.clock_pair.realtime_ns >= real_before);
+    assert_int_not_equal(pair.clock_pair.monotonic_ns, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steady_clocks_need_few_pairs_and_stay_exact),
+        cmocka_unit_test(pairs_on_both_sides_of_a_step_are_kept),
+        cmocka_unit_test(kept_pairs_are_in_order_and_never_twice),
+        cmocka_unit_test(clocks_of_this_machine_are_read_side_by_side),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
