@@ -200,7 +200,7 @@ static void tally_rank(struct tally *tally, const struct rkt_result *result,
                        const struct rkt_step_table *table, size_t rank, enum rkt_cause cause)
 {
     const struct rkt_rank_trace *trace = result->ranks[rank].trace;
-    struct span span;
+    struct span span = {0};
 
     if (!find_span(result, table, rank, &span))
         return;
