@@ -209,11 +209,16 @@ struct rkt_straggler {
     uint32_t steps_in_all; /* steady steps looked at */
     int64_t excess_ns;     /* median over steps: own work above the median of the other ranks */
     enum rkt_cause cause;
-    int64_t cause_ns;          /* how much of excess_ns the cause explains, median */
-    const char *cause_detail;  /* kernel or range name; "" none */
-    uint32_t last_count;       /* collectives (not queued) where it came last */
-    uint32_t collective_count; /* collectives looked at for that */
-    int64_t last_by_ns;        /* median lead over the second last in those; RKT_NA unaligned */
+    int64_t cause_ns;         /* how much of excess_ns the cause explains, median */
+    const char *cause_detail; /* kernel or range name; "" none */
+};
+
+/* The rank that came last to most collectives, whether or not it is a straggler. */
+struct rkt_last_arriver {
+    uint32_t rank;             /* position in ranks; means nothing where last_count is 0 */
+    uint32_t last_count;       /* collectives to which it came last */
+    uint32_t collective_count; /* of these: steady, not queued, and told apart by the clocks */
+    int64_t last_by_ns;        /* median lead over the second last; RKT_NA where last_count is 0 */
 };
 
 /* Medians over steady steps and ranks: the head of the report. */
@@ -246,6 +251,7 @@ struct rkt_result {
     size_t collective_count;
     size_t unmatched_count; /* comm kernels that matched nothing */
     struct rkt_straggler straggler;
+    struct rkt_last_arriver last_arriver;
     struct rkt_summary summary;
     struct rkt_analysis_note *notes;
     size_t note_count;

@@ -166,74 +166,13 @@ static void find_cause(const struct excess_table *table, int64_t *values,
     }
 }
 
-/*
- * Lead of the last over the second last; RKT_NA where this collective says nothing of who came
- * last. In host view only the first bucket of a step is looked at: it shows what came before.
- */
-static int64_t lead_ns(const struct rkt_collective *collective)
-{
-    int64_t last_ns = INT64_MIN;
-    int64_t second_ns = INT64_MIN;
-
-    if (!collective->last_is_distinguishable)
-        return RKT_NA;
-    for (size_t i = 0; i < collective->participant_count; i++) {
-        const struct rkt_participant *participant = &collective->participants[i];
-
-        if (participant->work == RKT_INDEX_NONE && collective->bucket_index != 0)
-            return RKT_NA;
-        if (participant->rank == collective->last_rank) {
-            if (participant->is_queued)
-                return RKT_NA;
-            last_ns = participant->job_start_ns;
-        } else if (participant->job_start_ns > second_ns) {
-            second_ns = participant->job_start_ns;
-        }
-    }
-    return last_ns - second_ns;
-}
-
-static bool is_in_warmup(const struct rkt_result *result, const struct rkt_collective *collective)
-{
-    const struct rkt_rank_result *rank = &result->ranks[collective->participants[0].rank];
-
-    return collective->step < rank->step_count && rank->steps[collective->step].is_warmup;
-}
-
-static enum rkt_status count_arrivals(const struct rkt_result *result,
-                                      struct rkt_straggler *straggler, struct rkt_error *err)
-{
-    int64_t *leads = calloc(result->collective_count + 1, sizeof(*leads));
-
-    if (leads == NULL)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the arrivals at %zu collectives",
-                        result->collective_count);
-    for (size_t i = 0; i < result->collective_count; i++) {
-        const struct rkt_collective *collective = &result->collectives[i];
-        int64_t lead = is_in_warmup(result, collective) ? RKT_NA : lead_ns(collective);
-
-        if (lead == RKT_NA)
-            continue;
-        straggler->collective_count++;
-        if (collective->last_rank == straggler->rank)
-            leads[straggler->last_count++] = lead;
-    }
-    straggler->last_by_ns = rkt_median_i64(leads, straggler->last_count);
-    free(leads);
-    return RKT_OK;
-}
-
 static enum rkt_status describe(struct rkt_result *result, struct excess_table *table,
                                 int64_t *values, struct rkt_arena *arena, struct rkt_error *err)
 {
     struct rkt_straggler *straggler = &result->straggler;
-    enum rkt_status status;
 
     find_cause(table, values, straggler);
-    status = count_arrivals(result, straggler, err);
-    if (status == RKT_OK)
-        status = rkt_name_cause(result, table->steps, straggler, arena, err);
-    return status;
+    return rkt_name_cause(result, table->steps, straggler, arena, err);
 }
 
 static enum rkt_status look_at(struct rkt_result *result, const struct rkt_step_table *steps,
@@ -274,8 +213,7 @@ enum rkt_status rkt_find_straggler(struct rkt_result *result, struct rkt_arena *
     struct rkt_step_table steps;
     enum rkt_status status;
 
-    result->straggler =
-        (struct rkt_straggler){.excess_ns = RKT_NA, .last_by_ns = RKT_NA, .cause_detail = ""};
+    result->straggler = (struct rkt_straggler){.excess_ns = RKT_NA, .cause_detail = ""};
     status = rkt_step_table_init(&steps, result, err);
     if (status != RKT_OK)
         return status;

@@ -293,10 +293,19 @@ static void put_straggler(struct rkt_json *json, const struct rkt_result *result
         put_ns(json, "cause_ns", straggler->cause_ns);
         rkt_json_text(json, "cause_detail",
                       straggler->cause_detail == NULL ? "" : straggler->cause_detail);
-        rkt_json_u64(json, "last_count", straggler->last_count);
-        rkt_json_u64(json, "collective_count", straggler->collective_count);
-        put_ns(json, "last_by_ns", straggler->last_by_ns);
     }
+    rkt_json_end(json);
+}
+
+static void put_last_arriver(struct rkt_json *json, const struct rkt_result *result)
+{
+    const struct rkt_last_arriver *last = &result->last_arriver;
+
+    rkt_json_begin_object(json, "last_arriver");
+    put_rank(json, "rank", result, last->last_count > 0 ? last->rank : RKT_INDEX_NONE);
+    rkt_json_u64(json, "last_count", last->last_count);
+    rkt_json_u64(json, "collective_count", last->collective_count);
+    put_ns(json, "last_by_ns", last->last_by_ns);
     rkt_json_end(json);
 }
 
@@ -324,6 +333,7 @@ enum rkt_status rkt_report_write_json(const struct rkt_result *result, FILE *out
     put_run(&json, result);
     put_summary(&json, &result->summary);
     put_straggler(&json, result);
+    put_last_arriver(&json, result);
     put_notes(&json, result);
     rkt_json_begin_array(&json, "ranks");
     for (size_t i = 0; i < result->rank_count; i++)

@@ -201,10 +201,17 @@ static void print_straggler(const struct rkt_result *result, FILE *out)
     rkt_text_line(out, "  Cause: %s, %s of it%s%s.", rkt_cause_name(straggler->cause),
                   rkt_cell_duration(straggler->cause_ns).text, detail[0] != '\0' ? ": " : "",
                   detail);
-    if (straggler->last_count > 0)
-        rkt_text_line(out, "  It came last to %u of %u collectives, by %s (median).",
-                      straggler->last_count, straggler->collective_count,
-                      rkt_cell_duration(straggler->last_by_ns).text);
+}
+
+/* Said where one rank does so more often than all others together. */
+static void print_last_arriver(const struct rkt_result *result, FILE *out)
+{
+    const struct rkt_last_arriver *last = &result->last_arriver;
+
+    if (last->last_count * 2 > last->collective_count)
+        rkt_text_line(out, "  Rank %u comes last to %u of %u collectives, by %s (median).",
+                      result->ranks[last->rank].rank, last->last_count, last->collective_count,
+                      rkt_cell_duration(last->last_by_ns).text);
 }
 
 static void print_answer(const struct rkt_result *result, const struct loss *loss, FILE *out)
@@ -223,6 +230,7 @@ static void print_answer(const struct rkt_result *result, const struct loss *los
             "  Whether a rank holds the others up: n/a; it takes %d steady steps that all "
             "ranks have, and collectives between them.",
             RKT_STRAGGLER_STEPS_MIN);
+    print_last_arriver(result, out);
     if (loss == NULL)
         return;
     rkt_text_line(out, "  Of the ranks' time %s computes. The largest loss is %s: %s.",

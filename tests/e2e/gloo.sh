@@ -15,7 +15,8 @@ for ranks in 2 4; do
     mpi "$ranks" "$ranktrace" run -o "$work/np$ranks" -- \
         "$python" "$here/train_ddp.py" --steps 30 --slow-rank 1 --sleep 0.02 >"$work/np$ranks.txt"
     check "np$ranks" "$ranks" input
-    grep -q 'rank 1' "$work/np$ranks.txt" || fail "the terminal report does not name rank 1"
+    grep -q 'Rank 1 comes last to' "$work/np$ranks.txt" ||
+        fail "the terminal report does not say that rank 1 comes last"
 done
 
 # The same delay in the training loop itself, where no mark says what it is.

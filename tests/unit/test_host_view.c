@@ -171,9 +171,11 @@ static void a_rank_that_sleeps_in_its_input_is_named(void **state)
     assert_int_equal(run.result.straggler.cause, RKT_CAUSE_INPUT);
     assert_string_equal(run.result.straggler.cause_detail, "next(loader)");
     assert_int_equal(run.result.straggler.cause_ns, 20 * ms);
-    assert_int_equal(run.result.straggler.last_count, 10);
-    assert_int_equal(run.result.straggler.collective_count, 10);
-    assert_int_equal(run.result.straggler.last_by_ns, 20 * ms);
+    assert_rkt_ok(rkt_find_last_arriver(&run.result, &err), err);
+    assert_int_equal(run.result.last_arriver.rank, 1);
+    assert_int_equal(run.result.last_arriver.last_count, 10);
+    assert_int_equal(run.result.last_arriver.collective_count, 10);
+    assert_int_equal(run.result.last_arriver.last_by_ns, 20 * ms);
     release(&run, views);
 }
 

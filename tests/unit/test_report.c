@@ -74,6 +74,7 @@ static void analyse(struct fake_run *run)
     assert_rkt_ok(rkt_match_collectives(&run->result, &run->arena, &err), err);
     rkt_measure_collectives(&run->result);
     assert_rkt_ok(rkt_find_straggler(&run->result, &run->arena, &err), err);
+    assert_rkt_ok(rkt_find_last_arriver(&run->result, &err), err);
     assert_rkt_ok(rkt_summarise(&run->result, &run->arena, &err), err);
 }
 

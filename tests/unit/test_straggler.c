@@ -72,6 +72,7 @@ static void find(struct fake_run *run)
     assert_rkt_ok(rkt_match_collectives(&run->result, &run->arena, &err), err);
     rkt_measure_collectives(&run->result);
     assert_rkt_ok(rkt_find_straggler(&run->result, &run->arena, &err), err);
+    assert_rkt_ok(rkt_find_last_arriver(&run->result, &err), err);
 }
 
 static void a_run_of_equal_ranks_names_nobody(void **state)
@@ -331,9 +332,10 @@ static void the_last_arriver_is_counted_over_collectives_that_were_not_queued(vo
         }
     }
     find(&run);
-    assert_int_equal(run.result.straggler.last_count, 6);
-    assert_int_equal(run.result.straggler.collective_count, 6);
-    assert_int_equal(run.result.straggler.last_by_ns, 20 * MS);
+    assert_int_equal(run.result.last_arriver.rank, 1);
+    assert_int_equal(run.result.last_arriver.last_count, 6);
+    assert_int_equal(run.result.last_arriver.collective_count, 6);
+    assert_int_equal(run.result.last_arriver.last_by_ns, 20 * MS);
     fake_run_release(&run);
 }
 

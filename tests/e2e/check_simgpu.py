@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the reports of simulated runs against what each scenario injected.
+
+  check_simgpu.py FOLDER     with SCENARIO.json (report) and SCENARIO.facts (a line per rank)
+"""
+import json
+import pathlib
+import sys
+
+# scenario -> (straggler's rank, its cause); None: nobody may be named
+STRAGGLERS = {
+    "clean": None,
+    "slow-compute": (2, "compute"),
+    "slow-input": (2, "input"),
+}
+
+
+def parts_of(window):
+    parts = window["parts_ns"]
+    flat = [v for v in parts.values() if not isinstance(v, dict)]
+    return flat + list(parts["copy"].values()) + list(parts["idle"].values())
+
+
+def check_common(name, report, facts):
+    assert [rank["rank"] for rank in report["ranks"]] == [0, 1, 2, 3], name
+    by_rank = {fact["rank"]: fact for fact in facts}
+    for rank in report["ranks"]:
+        fact = by_rank[rank["rank"]]
+        windows = [rank["run"], rank["outside"]] + [step["window"] for step in rank["steps"]]
+        for window in filter(None, windows):
+            assert sum(parts_of(window)) == window["window_ns"], (name, rank["rank"], window)
+        assert rank["losses"] == {}, (name, rank["losses"])
+        assert not rank["is_cut_short"], (name, rank["rank"])
+        assert len(rank["steps"]) == fact["steps"], (name, len(rank["steps"]))
+        assert rank["run"]["kernels"]["compute"] == fact["kernels"], (name, rank["run"]["kernels"])
+        assert rank["run"]["kernels"]["comm"] == fact["collectives"], (name, rank["run"]["kernels"])
+    collectives = report["collectives"]
+    assert len(collectives) == facts[0]["collectives"], (name, len(collectives))
+    assert all(c["confidence"] == "exact" and len(c["ranks"]) == 4 for c in collectives), name
+    assert sum(c["bytes"] for c in collectives) == facts[0]["collective_bytes"], name
+
+
+def idle_share(report, cause):
+    parts = report["summary"]["parts_ns"]
+    return parts["idle"][cause] / report["summary"]["rank_windows_ns"]
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    reports = {}
+    for path in sorted(folder.glob("*.json")):
+        name = path.stem
+        lines = (folder / f"{name}.facts").read_text().splitlines()
+        facts = [json.loads(line) for line in lines if line.startswith("{")]
+        reports[name] = json.loads(path.read_text())
+        check_common(name, reports[name], facts)
+    assert len(reports) == 6, sorted(reports)
+
+    for name, wanted in STRAGGLERS.items():
+        found = reports[name]["straggler"]
+        named = (found["rank"], found["cause"]) if found["is_found"] else None
+        assert named == wanted, (name, found)
+
+    clean = reports["clean"]
+    sync, gaps = reports["hidden-sync"], reports["launch-gaps"]
+    assert idle_share(sync, "sync") > 0.02 > idle_share(clean, "sync"), "hidden-sync"
+    assert idle_share(gaps, "host") > 0.05 > idle_share(clean, "host"), "launch-gaps"
+    assert clean["summary"]["backward_overlap"] > 0.5, clean["summary"]
+    assert reports["no-overlap"]["summary"]["backward_overlap"] < 0.05, "no-overlap"
+    for name, report in reports.items():
+        print(f"{name}: {report['straggler']} {report['summary']['parts_ns']}")
+
+
+if __name__ == "__main__":
+    main()
