@@ -6,14 +6,6 @@
 
 #include "analysis/time_sort.h"
 
-/* Work may outlast everything else in the trace by its length, or by this much in a short one. */
-#define ABSURD_AFTER_NS 1000000000ll
-
-/* No capture lasts 100 days: a stamp further from the middle one is none, and sums over a
- * thousand ranks stay within 64 bits. */
-#define CAPTURE_NS_MAX (100 * 86400 * 1000000000ll)
-#define MIDDLE_SAMPLES 4096u
-
 /* Class of each name, looked up once: 0 not yet, else class + 1. */
 struct name_classes {
     uint8_t *of_kernel;
@@ -83,60 +75,6 @@ static uint8_t call_class(struct name_classes *classes, const struct rkt_rank_tr
     return (uint8_t)(*known - 1);
 }
 
-static int compare_times(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Starts of some events of a kind, spread over all of them; returns how many. */
-static size_t sample_starts(const struct rkt_rank_trace *trace, const struct rkt_raw_events *list,
-                            int64_t *samples, size_t cap)
-{
-    size_t stride = list->count / cap + 1;
-    size_t count = 0;
-
-    for (size_t i = 0; i < list->count && count < cap; i += stride) {
-        const struct rkt_event *event = &list->items[i];
-
-        if (event->start_ns != 0 && event->start_ns <= INT64_MAX &&
-            rkt_clock_map_to_rank(trace->clock, (enum rkt_clock_id)event->clock_id,
-                                  (struct rkt_local_time){event->start_ns}, &samples[count], NULL))
-            count++;
-    }
-    return count;
-}
-
-/* The middle of the rank's stamps: what is far from it is no stamp. */
-static enum rkt_status find_middle(struct rkt_rank_trace *trace, const struct rkt_raw_trace *raw,
-                                   struct rkt_error *err)
-{
-    static const uint8_t KINDS[] = {RKT_EVENT_KERNEL, RKT_EVENT_MEMCPY, RKT_EVENT_API,
-                                    RKT_EVENT_NCCL,   RKT_EVENT_RANGE,  RKT_EVENT_BUCKET};
-    int64_t *samples = calloc(sizeof(KINDS) * MIDDLE_SAMPLES, sizeof(*samples));
-    size_t count = 0;
-
-    if (!samples)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the middle of a rank's stamps");
-    for (size_t i = 0; i < sizeof(KINDS); i++)
-        count += sample_starts(trace, &raw->by_kind[KINDS[i]], samples + count, MIDDLE_SAMPLES);
-    qsort(samples, count, sizeof(*samples), compare_times);
-    trace->middle_ns = count > 0 ? samples[count / 2] : RKT_TIME_UNKNOWN;
-    free(samples);
-    return RKT_OK;
-}
-
-static bool is_near_the_middle(const struct rkt_rank_trace *trace, int64_t time_ns)
-{
-    int64_t away_ns;
-
-    return trace->middle_ns == RKT_TIME_UNKNOWN ||
-           (!__builtin_sub_overflow(time_ns, trace->middle_ns, &away_ns) &&
-            away_ns <= CAPTURE_NS_MAX && away_ns >= -CAPTURE_NS_MAX);
-}
-
 bool rkt_rank_trace_times(struct rkt_rank_trace *trace, const struct rkt_event *event,
                           int64_t *start_ns_out, int64_t *end_ns_out, int64_t *error_ns_out)
 {
@@ -144,7 +82,8 @@ bool rkt_rank_trace_times(struct rkt_rank_trace *trace, const struct rkt_event *
     int64_t start_error_ns;
     int64_t end_error_ns;
 
-    if (event->start_ns == 0 || event->end_ns < event->start_ns || event->end_ns > INT64_MAX) {
+    if (event->start_ns == 0 || event->end_ns < event->start_ns ||
+        event->end_ns > RKT_TIME_MAX_NS) {
         trace->left_out_count++;
         return false;
     }
@@ -155,7 +94,8 @@ bool rkt_rank_trace_times(struct rkt_rank_trace *trace, const struct rkt_event *
         trace->unmapped_count++;
         return false;
     }
-    if (!is_near_the_middle(trace, *start_ns_out) || !is_near_the_middle(trace, *end_ns_out)) {
+    if (!rkt_rank_trace_is_near(trace, *start_ns_out) ||
+        !rkt_rank_trace_is_near(trace, *end_ns_out)) {
         trace->left_out_count++;
         return false;
     }
@@ -379,37 +319,6 @@ static void count_losses(struct rkt_rank_trace *trace, const struct rkt_raw_even
     }
 }
 
-/*
- * Work that ends far outside everything else (BR-56: a right start, an end seconds away) is
- * left out: it would turn the whole window into its own. The last collective of a
- * hung job is long too, but there the host's calls are seen to wait as long.
- */
-static void leave_out_absurd(struct rkt_rank_trace *trace)
-{
-    int64_t first_ns = INT64_MAX;
-    int64_t last_ns = INT64_MIN;
-    int64_t allowed_ns;
-    size_t kept = 0;
-
-    for (size_t i = 0; i < trace->work_count; i++) {
-        first_ns = trace->works[i].start_ns < first_ns ? trace->works[i].start_ns : first_ns;
-        last_ns = trace->works[i].start_ns > last_ns ? trace->works[i].start_ns : last_ns;
-    }
-    for (size_t i = 0; i < trace->call_count; i++) {
-        first_ns = trace->calls[i].start_ns < first_ns ? trace->calls[i].start_ns : first_ns;
-        last_ns = trace->calls[i].end_ns > last_ns ? trace->calls[i].end_ns : last_ns;
-    }
-    if (trace->work_count == 0)
-        return;
-    allowed_ns = last_ns - first_ns > ABSURD_AFTER_NS ? last_ns - first_ns : ABSURD_AFTER_NS;
-    for (size_t i = 0; i < trace->work_count; i++) {
-        if (trace->works[i].end_ns - last_ns <= allowed_ns)
-            trace->works[kept++] = trace->works[i];
-    }
-    trace->left_out_count += trace->work_count - kept;
-    trace->work_count = kept;
-}
-
 static enum rkt_status sort_arrays(struct rkt_rank_trace *trace, struct rkt_error *err)
 {
     if (rkt_time_sort(trace->works, trace->work_count, sizeof(*trace->works), RKT_BY_START_END) !=
@@ -432,7 +341,7 @@ enum rkt_status rkt_rank_trace_build(struct rkt_rank_trace *trace, const struct 
     enum rkt_status status = name_classes_init(&classes, trace, rules, err);
 
     if (status == RKT_OK)
-        status = find_middle(trace, raw, err);
+        status = rkt_rank_trace_find_middle(trace, raw, err);
     if (status == RKT_OK)
         status = build_works(trace, raw, &classes, err);
     if (status == RKT_OK)
@@ -445,7 +354,7 @@ enum rkt_status rkt_rank_trace_build(struct rkt_rank_trace *trace, const struct 
         status = build_tables(trace, raw, err);
     if (status == RKT_OK) {
         count_losses(trace, &raw->by_kind[RKT_EVENT_LOSS]);
-        leave_out_absurd(trace);
+        rkt_rank_trace_leave_out_endless(trace);
         trace->has_gpu = trace->work_count > 0;
         status = sort_arrays(trace, err);
     }

@@ -7,6 +7,7 @@
  *
  *   rank_trace_load.c   store -> raw events by kind, the clock map
  *   rank_trace_build.c  raw events -> sorted arrays in rank time, classes by name
+ *   rank_trace_absurd.c records with impossible times
  *   rank_trace_join.c   GPU work with its launch, threads, SYNC records
  *   rank_trace_nccl.c   kernels with the NCCL operations that they carry out
  *   rank_trace.c        life cycle, and the order of all this
@@ -37,8 +38,15 @@ enum rkt_status rkt_raw_trace_load(struct rkt_store_reader *reader, size_t posit
 enum rkt_status rkt_rank_trace_build(struct rkt_rank_trace *trace, const struct rkt_raw_trace *raw,
                                      const struct rkt_work_rules *rules, struct rkt_error *err);
 
-/* Both stamps to rank time; false (and counted in the trace) when they are impossible or of a
- * clock that cannot be mapped. *error_ns_out (may be NULL) is the mapping's bound. */
+/* Fills in middle_ns, the middle of the rank's stamps: what is far from it is no stamp. */
+enum rkt_status rkt_rank_trace_find_middle(struct rkt_rank_trace *trace,
+                                           const struct rkt_raw_trace *raw, struct rkt_error *err);
+bool rkt_rank_trace_is_near(const struct rkt_rank_trace *trace, int64_t time_ns);
+/* Leaves out, and counts, GPU work that ends far outside everything else. */
+void rkt_rank_trace_leave_out_endless(struct rkt_rank_trace *trace);
+
+/* Both stamps to rank time; false (and counted in the trace) when they are impossible, far from the
+ * middle, or of a clock that cannot be mapped. *error_ns_out (may be NULL) is the mapping's bound. */
 bool rkt_rank_trace_times(struct rkt_rank_trace *trace, const struct rkt_event *event,
                           int64_t *start_ns_out, int64_t *end_ns_out, int64_t *error_ns_out);
 

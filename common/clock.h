@@ -26,6 +26,10 @@ enum rkt_clock_id {
     RKT_CLOCK_COUNT
 };
 
+/* The latest time that is taken for one: the year 2116 in REALTIME. Differences of two times,
+ * and sums of two differences, fit in int64_t. */
+#define RKT_TIME_MAX_NS (1ull << 62)
+
 struct rkt_local_time {
     uint64_t ns;
 };

@@ -11,6 +11,8 @@
 #define RATE_CHANGE_PPM 1
 #define RATE_UNKNOWN_PPM 100
 #define PPM 1000000
+/* An error or offset past this says nothing: 36 years. */
+#define SANE_NS_MAX (1ll << 60)
 
 /* y(x) = x + d, d linear between points; `error_ns` is that of the piece to the next point. */
 struct point {
@@ -50,10 +52,15 @@ static int64_t min_ns(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static int64_t clamp_ns(__int128 ns)
+{
+    return ns > SANE_NS_MAX ? SANE_NS_MAX : ns < -SANE_NS_MAX ? -SANE_NS_MAX : (int64_t)ns;
+}
+
 /* a * b / c without overflow in between: a day's step times an hour does not fit in 64 bits. */
 static int64_t scale_ns(int64_t a, int64_t b, int64_t c)
 {
-    return (int64_t)((__int128)a * b / c);
+    return clamp_ns((__int128)a * b / c);
 }
 
 static int64_t ppm_of(int64_t distance_ns, int64_t ppm)
@@ -84,7 +91,7 @@ static int64_t bend_ns(const struct line *line, size_t k, size_t neighbour)
     int64_t expected_ns =
         scale_ns(p[neighbour + 1].d_ns - p[neighbour].d_ns, length_ns, neighbour_ns);
 
-    return abs_ns(p[k + 1].d_ns - p[k].d_ns - expected_ns);
+    return abs_ns(clamp_ns((__int128)p[k + 1].d_ns - p[k].d_ns - expected_ns));
 }
 
 /* More than any slew: the clock was set somewhere inside piece k. */
@@ -105,7 +112,7 @@ static void set_errors(struct line *line)
 {
     for (size_t k = 0; k + 1 < line->count; k++) {
         struct point *p = line->points;
-        int64_t bent_ns = abs_ns(p[k + 1].d_ns - p[k].d_ns);
+        int64_t bent_ns = abs_ns(clamp_ns((__int128)p[k + 1].d_ns - p[k].d_ns));
 
         if (!is_stepped(line, k)) {
             if (k > 0)
@@ -132,8 +139,8 @@ static enum rkt_status line_init(struct line *line, enum rkt_clock_id clock_id, 
         int64_t raw_ns;
         int64_t other_ns;
 
-        if (pairs[i].end_ns > INT64_MAX || pairs[i].end_ns < pairs[i].start_ns || other == 0 ||
-            other > INT64_MAX)
+        if (pairs[i].end_ns > RKT_TIME_MAX_NS || pairs[i].end_ns < pairs[i].start_ns ||
+            other == 0 || other > RKT_TIME_MAX_NS)
             continue;
         raw_ns = (int64_t)(pairs[i].start_ns + width / 2);
         other_ns = (int64_t)other;
@@ -232,7 +239,9 @@ static enum rkt_status copy_knots(struct rkt_clock_map *map, const struct rkt_al
         bool is_later =
             map->knot_count == 0 || knot->local_ns > map->knots[map->knot_count - 1].local_ns;
 
-        if (knot->local_ns <= INT64_MAX && is_later)
+        if (knot->local_ns <= RKT_TIME_MAX_NS && is_later &&
+            knot->offset_ns == clamp_ns(knot->offset_ns) && knot->bound_ns >= 0 &&
+            knot->bound_ns <= SANE_NS_MAX)
             map->knots[map->knot_count++] = *knot;
     }
     return RKT_OK;
@@ -308,7 +317,7 @@ bool rkt_clock_map_to_rank(const struct rkt_clock_map *map, enum rkt_clock_id cl
     int64_t error_ns = 0;
     int64_t more_ns = 0;
 
-    if (local.ns > INT64_MAX)
+    if (local.ns > RKT_TIME_MAX_NS)
         return false;
     if (clock_id != map->rank_clock) {
         int64_t raw_ns;
@@ -320,9 +329,11 @@ bool rkt_clock_map_to_rank(const struct rkt_clock_map *map, enum rkt_clock_id cl
             !line_map(&map->raw_to_rank, raw_ns, &ns, &more_ns))
             return false;
     }
+    if (ns < 0 || ns > (int64_t)RKT_TIME_MAX_NS)
+        return false;
     *rank_ns_out = ns;
     if (error_ns_out)
-        *error_ns_out = error_ns + more_ns;
+        *error_ns_out = clamp_ns((__int128)error_ns + more_ns);
     return true;
 }
 
@@ -376,7 +387,7 @@ struct rkt_job_time rkt_clock_map_to_job(const struct rkt_clock_map *map, int64_
     if (bound_ns_out) {
         bool is_known = map->state == RKT_ALIGN_REFERENCE || map->state == RKT_ALIGN_MEASURED;
 
-        *bound_ns_out = is_known ? bound_ns + error_ns : -1;
+        *bound_ns_out = is_known ? clamp_ns((__int128)bound_ns + error_ns) : -1;
     }
     return (struct rkt_job_time){local_ns + offset_ns};
 }
@@ -408,7 +419,7 @@ int64_t rkt_clock_map_worst_bound(const struct rkt_clock_map *map, int64_t start
         int64_t at_ns = (int64_t)map->knots[i].local_ns;
 
         if (at_ns >= start_ns && at_ns <= end_ns)
-            worst_ns = max_ns(worst_ns, map->knots[i].bound_ns + error_ns);
+            worst_ns = max_ns(worst_ns, clamp_ns((__int128)map->knots[i].bound_ns + error_ns));
     }
     return max_ns(worst_ns, error_ns);
 }

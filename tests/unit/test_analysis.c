@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
+#include "tests/unit/rkt_random.h"
 #include "tests/unit/rkt_test.h"
 #include "tests/unit/store_maker.h"
 
@@ -242,6 +243,111 @@ static void outside_is_what_lies_before_and_after_the_steps(void **state)
     assert_int_equal(sum_ns, rank->run.parts.window_ns); /* they tile the run */
 }
 
+/* ---- records that make no sense ---- */
+
+/* Mostly within a small window; now and then 0, enormous or backwards. */
+static uint64_t draw_time(struct rkt_random *random)
+{
+    switch (rkt_random_below(random, 40)) {
+    case 0:
+        return 0;
+    case 1:
+        return UINT64_MAX - rkt_random_below(random, 3);
+    case 2:
+        return (uint64_t)INT64_MAX - rkt_random_below(random, 1000);
+    default:
+        return 1000 + rkt_random_below(random, 100000);
+    }
+}
+
+static struct rkt_event draw_event(struct rkt_random *random)
+{
+    static const uint8_t kinds[] = {
+        RKT_EVENT_KERNEL, RKT_EVENT_KERNEL, RKT_EVENT_MEMCPY, RKT_EVENT_MEMSET,
+        RKT_EVENT_SYNC,   RKT_EVENT_API,    RKT_EVENT_API,    RKT_EVENT_NCCL,
+        RKT_EVENT_NCCL,   RKT_EVENT_RANGE,  RKT_EVENT_BUCKET, RKT_EVENT_NAME,
+        RKT_EVENT_COMM,   RKT_EVENT_SHAPE,  RKT_EVENT_LOSS,   RKT_EVENT_CLOCK_PAIR,
+    };
+    struct rkt_event event = {
+        .kind = kinds[rkt_random_below(random, sizeof(kinds))],
+        .clock_id = (uint8_t)(1 + rkt_random_below(random, 3)),
+        .type = (uint8_t)rkt_random_below(random, 16),
+        .flags = (uint8_t)rkt_random_below(random, 16),
+        .name_id = (uint32_t)rkt_random_below(random, 6), /* the last ones are not defined */
+        .thread_id = (uint32_t)rkt_random_below(random, 4),
+        .correlation_id = (uint32_t)rkt_random_below(random, 12),
+        .start_ns = draw_time(random),
+    };
+    unsigned char *payload = (unsigned char *)&event.kernel;
+
+    event.end_ns = rkt_random_below(random, 8) ? event.start_ns + rkt_random_below(random, 3000)
+                                               : draw_time(random);
+    for (size_t i = 0; i < sizeof(event.kernel); i++)
+        payload[i] = (unsigned char)(rkt_random_below(random, 3) ? 0 : rkt_random_next(random));
+    return event;
+}
+
+static void draw_rank(struct fixture *fx, struct rkt_random *random, int rank)
+{
+    static const char *const names[] = {"ncclDevKernel_AllReduce", "gemm", "cudaLaunchKernel",
+                                        "backward"};
+    uint32_t source = add_process(fx, RKT_ROLE_RANK, rank, 1 + (uint64_t)rank);
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        store_name(&fx->maker, source, names[i]);
+    for (uint64_t i = rkt_random_below(random, 300); i > 0; i--)
+        store_add(&fx->maker, source, draw_event(random));
+}
+
+static void draw_sidecar(struct fixture *fx, struct rkt_random *random)
+{
+    uint32_t source = add_process(fx, RKT_ROLE_SIDECAR, -1, 99);
+
+    for (uint64_t i = rkt_random_below(random, 40); i > 0; i--) {
+        struct rkt_event event = draw_event(random);
+
+        event.kind = rkt_random_below(random, 2) ? RKT_EVENT_CLOCK_PAIR : RKT_EVENT_CLOCK_EXCHANGE;
+        event.clock_id = RKT_CLOCK_MONOTONIC_RAW;
+        store_add(&fx->maker, source, event);
+    }
+}
+
+static void expect_exact_sums(const struct rkt_rank_result *rank)
+{
+    int64_t sum_ns = rank->outside.parts.window_ns;
+
+    if (!rank->activity)
+        return;
+    assert_int_equal(rkt_partition_sum(&rank->run.parts), rank->run.end_ns - rank->run.start_ns);
+    for (size_t i = 0; i < rank->step_count; i++) {
+        assert_int_equal(rkt_partition_sum(&rank->steps[i].window.parts),
+                         rank->steps[i].window.parts.window_ns);
+        sum_ns += rank->steps[i].window.parts.window_ns;
+    }
+    assert_int_equal(sum_ns, rank->run.parts.window_ns);
+}
+
+static void records_that_make_no_sense_still_add_up(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 1; seed <= 60; seed++) {
+        struct rkt_random random = {seed};
+        struct fixture fx = {0};
+
+        store_maker_init(&fx.maker, RKT_PRODUCER_CAPTURE);
+        for (int rank = 0; rank < 3; rank++)
+            draw_rank(&fx, &random, rank);
+        if (seed % 2)
+            draw_sidecar(&fx, &random);
+        analyse(&fx);
+        assert_int_equal(fx.result->rank_count, 3);
+        for (size_t i = 0; i < 3; i++)
+            expect_exact_sums(&fx.result->ranks[i]);
+        rkt_analysis_destroy(fx.analysis);
+        store_maker_release(&fx.maker);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -255,6 +361,7 @@ int main(void)
         TEST(how_a_rank_ended_and_what_it_lost_is_said),
         TEST(a_store_without_ranks_is_a_result_with_a_note),
         TEST(outside_is_what_lies_before_and_after_the_steps),
+        cmocka_unit_test(records_that_make_no_sense_still_add_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

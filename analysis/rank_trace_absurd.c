@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/rank_trace_parts.h"
+
+#include <stdlib.h>
+
+/* Work may outlast everything else in the trace by its length, or by this much in a short one. */
+#define ABSURD_AFTER_NS 1000000000ll
+
+/* No capture lasts 100 days: a stamp further from the middle one is none, and sums over a
+ * thousand ranks stay within 64 bits. */
+#define CAPTURE_NS_MAX (100 * 86400 * 1000000000ll)
+#define MIDDLE_SAMPLES 4096u
+
+static int compare_times(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Starts of some events of a kind, spread over all of them; returns how many. */
+static size_t sample_starts(const struct rkt_rank_trace *trace, const struct rkt_raw_events *list,
+                            int64_t *samples, size_t cap)
+{
+    size_t stride = list->count / cap + 1;
+    size_t count = 0;
+
+    for (size_t i = 0; i < list->count && count < cap; i += stride) {
+        const struct rkt_event *event = &list->items[i];
+
+        if (event->start_ns != 0 &&
+            rkt_clock_map_to_rank(trace->clock, (enum rkt_clock_id)event->clock_id,
+                                  (struct rkt_local_time){event->start_ns}, &samples[count], NULL))
+            count++;
+    }
+    return count;
+}
+
+enum rkt_status rkt_rank_trace_find_middle(struct rkt_rank_trace *trace,
+                                           const struct rkt_raw_trace *raw, struct rkt_error *err)
+{
+    static const uint8_t KINDS[] = {RKT_EVENT_KERNEL, RKT_EVENT_MEMCPY, RKT_EVENT_API,
+                                    RKT_EVENT_NCCL,   RKT_EVENT_RANGE,  RKT_EVENT_BUCKET};
+    int64_t *samples = calloc(sizeof(KINDS) * MIDDLE_SAMPLES, sizeof(*samples));
+    size_t count = 0;
+
+    if (!samples)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the middle of a rank's stamps");
+    for (size_t i = 0; i < sizeof(KINDS); i++)
+        count += sample_starts(trace, &raw->by_kind[KINDS[i]], samples + count, MIDDLE_SAMPLES);
+    qsort(samples, count, sizeof(*samples), compare_times);
+    trace->middle_ns = count > 0 ? samples[count / 2] : RKT_TIME_UNKNOWN;
+    free(samples);
+    return RKT_OK;
+}
+
+bool rkt_rank_trace_is_near(const struct rkt_rank_trace *trace, int64_t time_ns)
+{
+    int64_t away_ns;
+
+    return trace->middle_ns == RKT_TIME_UNKNOWN ||
+           (!__builtin_sub_overflow(time_ns, trace->middle_ns, &away_ns) &&
+            away_ns <= CAPTURE_NS_MAX && away_ns >= -CAPTURE_NS_MAX);
+}
+
+/*
+ * Work that ends far outside everything else (BR-56: a right start, an end seconds away) is
+ * left out: it would turn the whole window into its own. The last collective of a
+ * hung job is long too, but there the host's calls are seen to wait as long.
+ */
+void rkt_rank_trace_leave_out_endless(struct rkt_rank_trace *trace)
+{
+    int64_t first_ns = INT64_MAX;
+    int64_t last_ns = INT64_MIN;
+    int64_t allowed_ns;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < trace->work_count; i++) {
+        first_ns = trace->works[i].start_ns < first_ns ? trace->works[i].start_ns : first_ns;
+        last_ns = trace->works[i].start_ns > last_ns ? trace->works[i].start_ns : last_ns;
+    }
+    for (size_t i = 0; i < trace->call_count; i++) {
+        first_ns = trace->calls[i].start_ns < first_ns ? trace->calls[i].start_ns : first_ns;
+        last_ns = trace->calls[i].end_ns > last_ns ? trace->calls[i].end_ns : last_ns;
+    }
+    if (trace->work_count == 0)
+        return;
+    allowed_ns = last_ns - first_ns > ABSURD_AFTER_NS ? last_ns - first_ns : ABSURD_AFTER_NS;
+    for (size_t i = 0; i < trace->work_count; i++) {
+        if (trace->works[i].end_ns - last_ns <= allowed_ns)
+            trace->works[kept++] = trace->works[i];
+    }
+    trace->left_out_count += trace->work_count - kept;
+    trace->work_count = kept;
+}
