@@ -54,7 +54,7 @@ static void log_without_signal(const char *what, const char *detail)
     sigaddset(&sigpipe, SIGPIPE);
     sigpending(&pending);
     pthread_sigmask(SIG_BLOCK, &sigpipe, &before);
-    rkt_log(RKT_LOG_WARN, "capture", what, detail ? "detail=\"%s\"" : "", detail);
+    rkt_log(RKT_LOG_WARN, "capture", what, "detail=\"%s\"", detail);
     if (!sigismember(&pending, SIGPIPE)) { /* take back what we caused */
         while (sigtimedwait(&sigpipe, NULL, &no_wait) < 0 && errno == EINTR)
             ;
@@ -74,8 +74,7 @@ void rkt_capture_say(const char *what, const char *detail)
 void rkt_capture_turn_off(const char *why)
 {
     set_state(STATE_OFF);
-    if (why)
-        rkt_capture_say(why, NULL);
+    rkt_capture_say("this process is no longer traced", why);
 }
 
 /* ---- fork and exit ---- */

@@ -53,7 +53,7 @@ struct rkt_capture *rkt_capture_started(void);
 /* Whether events are still taken: true until the region is closed. */
 bool rkt_capture_is_on(void);
 
-/* Stop for good. `why` is said once; NULL says nothing. */
+/* Stop for good, and say why. */
 void rkt_capture_turn_off(const char *why);
 
 /*
@@ -62,7 +62,7 @@ void rkt_capture_turn_off(const char *why);
  */
 void rkt_capture_close_before_others(void);
 
-/* Say one line, if nothing was said before. `detail` may be NULL. */
+/* Say one line, if nothing was said before. */
 void rkt_capture_say(const char *what, const char *detail);
 
 #endif

@@ -134,12 +134,12 @@ static void convert_buffer(struct conversion *conversion, uint8_t *buffer, size_
         convert_record(conversion, last, (size_t)(buffer + valid_bytes - (const uint8_t *)last));
 }
 
+/* Until when to wait for room in the ring: for one buffer, or for all that is left at exit. */
 static uint64_t room_deadline_ns(const struct rkt_cupti_source *source)
 {
     uint64_t stop_ns = atomic_load_explicit(&source->stop_deadline_ns, memory_order_relaxed);
-    uint64_t deadline_ns = rkt_now_raw_ns() + ROOM_WAIT_NS;
 
-    return stop_ns != 0 && stop_ns < deadline_ns ? stop_ns : deadline_ns;
+    return stop_ns != 0 ? stop_ns : rkt_now_raw_ns() + ROOM_WAIT_NS;
 }
 
 static void convert_readable(struct rkt_cupti_source *source, uint8_t *buffer, size_t valid_bytes)
@@ -292,7 +292,7 @@ static void *flush_until_woken(void *arg)
         if (ready > 0 && waiters[0].revents)
             return NULL;
         if (ready > 0 && waiters[1].revents) {
-            rkt_capture_turn_off("the sidecar is gone: this process is no longer traced");
+            rkt_capture_turn_off("the sidecar is gone");
             leave(source);
             return NULL;
         }

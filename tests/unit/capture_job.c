@@ -103,13 +103,17 @@ static size_t take_events(struct job *job, struct rkt_region *region)
     return job->event_count - before;
 }
 
-static void drain(struct job *job, struct meeting *meeting)
+/* Whether there was anything. */
+static bool drain(struct job *job, struct meeting *meeting)
 {
+    size_t before = job->event_count;
+
     if (!meeting->is_up || (job->does_not_drain && !meeting->has_ended))
-        return;
+        return false;
     while (take_events(job, meeting->peer.region) > 0)
         ;
     take_names(job, meeting->peer.region);
+    return job->event_count > before;
 }
 
 static void meet(struct job *job, struct meeting *meeting)
@@ -151,15 +155,16 @@ static void finish(struct job *job, struct meeting *meeting)
 void job_run(struct job *job, void (*function)(void))
 {
     struct meeting meeting;
+    bool is_busy = false;
 
     start(job, &meeting, function);
     while (!meeting.has_ended) {
         struct pollfd waiter = {.fd = meeting.listen_fd, .events = POLLIN};
 
-        if (poll(&waiter, 1, POLL_MS) == 1)
+        if (poll(&waiter, 1, is_busy ? 0 : POLL_MS) == 1)
             meet(job, &meeting);
         meeting.has_ended = waitpid(meeting.pid, &job->wait_status, WNOHANG) == meeting.pid;
-        drain(job, &meeting);
+        is_busy = drain(job, &meeting);
         if (!meeting.has_ended && job->should_kill && job->should_kill(job))
             kill(meeting.pid, SIGKILL);
     }
