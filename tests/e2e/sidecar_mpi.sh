@@ -9,6 +9,7 @@ job=$build/tests/ring_job
 summary=$build/tests/store_summary
 failures=0
 shown=
+wrapper=() # between mpirun and the supervisor
 for name in $(compgen -e | grep -E '^(OMPI_|PMIX_|PMI_|SLURM_|RANKTRACE_|RANK$|WORLD_SIZE$)' || true); do
     unset "$name"
 done
@@ -25,7 +26,7 @@ begin() {
     shift
     rm -rf "$work/result" "$work/out"
     code=0
-    mpi "$ranks" "$build/bin/ranktrace-run" -o "$work/result" --no-report "${options[@]}" -- "$@" \
+    mpi "$ranks" "${wrapper[@]}" "$build/bin/ranktrace-run" -o "$work/result" --no-report "${options[@]}" -- "$@" \
         >"$work/err" 2>&1 || code=$?
     "$summary" "$work/result/timeline.rkt" >"$work/out" 2>>"$work/err" || true
 }
@@ -93,6 +94,30 @@ begin "rank 0's killed sidecar harms no job, and its file stays readable" 4 -- \
     sh -c "$(on_rank 0 "exec $job events 300 kill-sidecar" "exec $job events 300")"
 no_job_failed
 has '^run ranks=4 trailer=0 damaged=0'
+
+# A time namespace shifts MONOTONIC_RAW: two machines' clocks with a known truth on one machine.
+if unshare -T --monotonic 1000 --fork true 2>/dev/null; then
+    cat >"$work/shift_clock" <<'SH'
+#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" -lt 2 ] || exec unshare -T --monotonic 1000 --fork -- "$@"
+exec "$@"
+SH
+    chmod +x "$work/shift_clock"
+    wrapper=("$work/shift_clock")
+    begin "clocks of other machines are aligned within their bound" 4 -- "$job" events 500
+    wrapper=()
+    code_is 0
+    count_is 2 'role=rank rank=[01] .* align=reference'
+    count_is 2 'role=rank rank=[23] .* align=measured knots=[1-9]'
+    sed -nE 's/.*role=rank rank=[23] .* offset_ns=(-?[0-9]+) bound_ns=([0-9]+)$/\1 \2/p' "$work/out" \
+        >"$work/offsets"
+    while read -r offset bound; do
+        miss=$((offset + 1000000000000))
+        [ "${miss#-}" -le "$bound" ] || complain "offset $offset is off by $miss, bound $bound"
+    done <"$work/offsets"
+else
+    echo "skipped: no time namespaces here (unshare -T), so no clock with a known offset"
+fi
 
 # mpirun gives about a second between TERM and KILL; these jobs do not react to TERM.
 case="the file is complete when mpirun is ended by a signal"

@@ -4,7 +4,8 @@
  *
  *   run ranks=4 trailer=1 damaged=0 gaps=0 sources=8 command="..."
  *   source number=1 role=rank rank=1 kernels=100 comms=1 steps=1 pairs=0 exchanges=0 lost=0
- *          named=100 end=exited code=0 cut=0 align=reference knots=0     (all on one line)
+ *          named=100 end=exited code=0 cut=0 align=reference knots=0 offset_ns=0
+ *          bound_ns=0     (all on one line; of the last knot)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,12 +52,16 @@ static void print_source(struct rkt_store_reader *reader, const struct rkt_store
     static const char *const ROLES[] = {"rank", "helper", "sidecar"};
     static const char *const REASONS[] = {"unknown", "exited", "signaled", "lost"};
     static const char *const STATES[] = {"unaligned", "reference", "measured", "wall"};
+    struct rkt_align_knot knot = {0}; /* the last */
     struct totals totals = {.tab = rkt_strtab_create()};
 
     (void)rkt_store_reader_walk(reader, source->info.source, totals.tab, add, &totals, NULL);
+    if (source->align.knot_count > 0)
+        knot = source->align.knots[source->align.knot_count - 1];
     (void)printf(
         "source number=%u role=%s rank=%d kernels=%llu comms=%llu steps=%llu pairs=%llu "
-        "exchanges=%llu lost=%llu named=%llu end=%s code=%d cut=%d align=%s knots=%zu\n",
+        "exchanges=%llu lost=%llu named=%llu end=%s code=%d cut=%d align=%s knots=%zu "
+        "offset_ns=%lld bound_ns=%lld\n",
         source->info.source, ROLES[source->info.role],
         source->info.rank_known ? (int)source->info.rank : -1,
         (unsigned long long)totals.counts[RKT_EVENT_KERNEL],
@@ -67,7 +72,7 @@ static void print_source(struct rkt_store_reader *reader, const struct rkt_store
         source->has_end ? REASONS[source->end.reason] : "none",
         source->end.reason == RKT_END_SIGNALED ? source->end.signal_number : source->end.exit_code,
         source->end.cut_short, source->has_align ? STATES[source->align.state] : "none",
-        source->align.knot_count);
+        source->align.knot_count, (long long)knot.offset_ns, (long long)knot.bound_ns);
     rkt_strtab_destroy(totals.tab);
 }
 
