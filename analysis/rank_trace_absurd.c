@@ -8,7 +8,7 @@
 
 /* No capture lasts 100 days: a stamp further from the middle one is none, and sums over a
  * thousand ranks stay within 64 bits. */
-#define CAPTURE_NS_MAX (100 * 86400 * 1000000000ll)
+#define CAPTURE_NS_MAX (100ll * 86400 * 1000000000)
 #define MIDDLE_SAMPLES 4096u
 
 static int compare_times(const void *a, const void *b)
@@ -42,12 +42,13 @@ enum rkt_status rkt_rank_trace_find_middle(struct rkt_rank_trace *trace,
 {
     static const uint8_t KINDS[] = {RKT_EVENT_KERNEL, RKT_EVENT_MEMCPY, RKT_EVENT_API,
                                     RKT_EVENT_NCCL,   RKT_EVENT_RANGE,  RKT_EVENT_BUCKET};
-    int64_t *samples = calloc(sizeof(KINDS) * MIDDLE_SAMPLES, sizeof(*samples));
+    const size_t kind_count = sizeof(KINDS) / sizeof(KINDS[0]);
+    int64_t *samples = calloc(kind_count * MIDDLE_SAMPLES, sizeof(*samples));
     size_t count = 0;
 
     if (!samples)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the middle of a rank's stamps");
-    for (size_t i = 0; i < sizeof(KINDS); i++)
+    for (size_t i = 0; i < kind_count; i++)
         count += sample_starts(trace, &raw->by_kind[KINDS[i]], samples + count, MIDDLE_SAMPLES);
     qsort(samples, count, sizeof(*samples), compare_times);
     trace->middle_ns = count > 0 ? samples[count / 2] : RKT_TIME_UNKNOWN;

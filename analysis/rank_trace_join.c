@@ -162,7 +162,7 @@ enum rkt_status rkt_rank_trace_join(struct rkt_rank_trace *trace,
     size_t count = 0;
     enum rkt_status status = index_calls(trace, &items, &count, err);
 
-    if (status != RKT_OK)
+    if (status != RKT_OK || !items)
         return status;
     for (size_t i = 0; i < trace->work_count; i++)
         join_launch(trace, items, count, &trace->works[i]);

@@ -12,7 +12,7 @@
 #include "rkt_random.h"
 #include "rkt_test.h"
 
-#define UNIT_NS 100 /* an instant: the 2 us of a device gap are 20 of them */
+#define UNIT_NS 100ll /* an instant: the 2 us of a device gap are 20 of them */
 #define SPAN 500
 #define WORKS 24
 #define SPANS_MAX 24
@@ -334,7 +334,7 @@ static void check_window(struct fake_run *run, const int *parts, int start, int 
     for (int at = start; at < end; at++)
         want_ns[parts[at]] += UNIT_NS;
     assert_rkt_ok(rkt_partition_window(&run->result, 0, &window, &err), err);
-    assert_int_equal(window.parts.window_ns, (int64_t)(end - start) * UNIT_NS);
+    assert_int_equal(window.parts.window_ns, (end - start) * UNIT_NS);
     assert_int_equal(rkt_partition_sum(&window.parts), window.parts.window_ns);
     for (int part = 0; part < RKT_PART_COUNT; part++) {
         int64_t got_ns = part_of_window(&window.parts, part);

@@ -526,11 +526,11 @@ static void an_autograd_thread_is_main_only_where_there_is_no_other(void **state
     for (uint32_t i = 1; i <= 3; i++) {
         add(fx, (struct rkt_event){.kind = RKT_EVENT_API,
                                    .name_id = store_name(&fx->maker, fx->rank, "cudaLaunchKernel"),
-                                   .start_ns = 100 * i,
-                                   .end_ns = 100 * i + 10,
+                                   .start_ns = 100ull * i,
+                                   .end_ns = 100ull * i + 10,
                                    .thread_id = i == 1 ? MAIN : AUTOGRAD,
                                    .correlation_id = i});
-        add_kernel(fx, "k", i, 1000 * i, 1000 * i + 10);
+        add_kernel(fx, "k", i, 1000ull * i, 1000ull * i + 10);
     }
     load(fx, NULL);
     assert_int_equal(fx->trace->main_thread_id, MAIN);
