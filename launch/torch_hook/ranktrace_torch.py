@@ -26,9 +26,12 @@ import importlib.machinery
 import os
 import sys
 import threading
+import time
 
 FORWARD, BACKWARD, OPTIMIZER, INPUT, COMM_WAIT = 2, 3, 4, 5, 6
 CPU_BACKENDS = {"gloo", "mpi"}
+SETTLE_SECONDS = 1.0
+KEPT_MAX = 4096  # callbacks of one backward, two a bucket
 
 
 def warn(message, error):
@@ -79,6 +82,7 @@ class Hook:
         self.is_open = False
         self.saw_backward = False
         self.waiting_thread = None  # the thread whose backward has handed over its last bucket
+        self.kept = []  # (callback, its future) of the last backward's buckets
 
     def enter(self):
         """Something of an iteration begins: open the first step."""
@@ -95,6 +99,28 @@ class Hook:
     def handed_over_last(self):
         self.waiting_thread = threading.get_ident()
         self.marks.begin(COMM_WAIT)
+
+    def keep(self, callback, future):
+        """Hold both until the next backward, so that no other thread is the last to drop them.
+
+        A thread of the backend drops its own references some time after the collective. Dropping
+        the last one takes the interpreter's lock; while the interpreter ends, asking for that lock
+        ends the thread, and PyTorch's C++ takes the process down with it (SIGABRT at exit).
+        """
+        if len(self.kept) < KEPT_MAX:
+            self.kept.append((callback, future))
+        return future
+
+    def settle(self):
+        """At exit: wait until the backend's threads have dropped our callbacks, which takes the
+        lock even when it is not the last reference."""
+        deadline = time.monotonic() + SETTLE_SECONDS
+        alone = None
+        for callback, _future in [(lambda: None, None), *self.kept]:
+            if alone is None:
+                alone = sys.getrefcount(callback)  # of one that nobody else holds
+            while sys.getrefcount(callback) > alone and time.monotonic() < deadline:
+                time.sleep(0.001)
 
     def end_wait(self):
         if self.waiting_thread == threading.get_ident():
@@ -134,6 +160,7 @@ def wrap_backward(hook, torch):
     @functools.wraps(inner)
     def backward(*args, **kwargs):
         hook.enter()
+        hook.kept.clear()
         hook.marks.begin(BACKWARD)
         try:
             return inner(*args, **kwargs)
@@ -193,18 +220,21 @@ def timed(hook, call):
             hook.marks.bucket_end(handle)
             return finished.value()
 
-        return future.then(done)
+        return hook.keep(done, future.then(done))
 
     return communicate
 
 
-def reduce_as_ddp_does(dist, group):
+def reduce_as_ddp_does(hook, dist, group):
     """DDP's own reduction as a communication hook: sum of gradients times 1 / world size."""
     factor = 1.0 / dist.get_world_size(group)
 
     def communicate(_state, bucket):
+        def first(finished):
+            return finished.value()[0]
+
         work = dist.all_reduce(bucket.buffer().mul_(factor), group=group, async_op=True)
-        return work.get_future().then(lambda finished: finished.value()[0])
+        return hook.keep(first, work.get_future().then(first))
 
     return communicate
 
@@ -236,7 +266,8 @@ def wrap_ddp(hook, torch):
         if os.environ.get("RANKTRACE_BUCKETS", "1") == "0":
             return
         if is_cpu_group(dist, self.process_group) and self.require_backward_grad_sync:
-            inner_register(self, None, timed(hook, reduce_as_ddp_does(dist, self.process_group)))
+            reduce = reduce_as_ddp_does(hook, dist, self.process_group)
+            inner_register(self, None, timed(hook, reduce))
 
     @functools.wraps(inner_forward)
     def forward(self, *args, **kwargs):
@@ -267,6 +298,7 @@ def install(torch):
         except Exception as error:  # another PyTorch: keep the other wrappers
             warn(f"{wrap.__name__} does not fit this PyTorch", error)
     atexit.register(marks.step_end)
+    atexit.register(hook.settle)
 
 
 class TorchFinder:
