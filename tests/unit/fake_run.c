@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/stages.h"
 #include "rkt_test.h"
 
 static void *room(size_t count, size_t elem_bytes)
@@ -200,4 +201,24 @@ struct rkt_step_result *fake_add_step(struct fake_run *run, size_t rank, int64_t
                                      .own_work_ns = RKT_NA,
                                      .window = {.start_ns = start_ns, .end_ns = end_ns}};
     return step;
+}
+
+void fake_match(struct fake_run *run)
+{
+    struct rkt_error err;
+
+    assert_rkt_ok(rkt_match_collectives(&run->result, &run->arena, &err), err);
+    rkt_measure_collectives(&run->result);
+}
+
+const struct rkt_participant *fake_part_of(const struct fake_run *run, size_t c, uint32_t rank)
+{
+    const struct rkt_collective *collective = &run->result.collectives[c];
+
+    for (size_t i = 0; i < collective->participant_count; i++) {
+        if (collective->participants[i].rank == rank)
+            return &collective->participants[i];
+    }
+    fail_msg("rank %u has no part in collective %zu", rank, c);
+    return NULL;
 }

@@ -66,4 +66,9 @@ void fake_add_bucket(struct fake_run *run, size_t rank, uint64_t step, uint32_t 
 struct rkt_step_result *fake_add_step(struct fake_run *run, size_t rank, int64_t start_ns,
                                       int64_t end_ns);
 
+/* Matches and measures the collectives. */
+void fake_match(struct fake_run *run);
+/* The part of a rank, by position in ranks, in collective `c`. */
+const struct rkt_participant *fake_part_of(const struct fake_run *run, size_t c, uint32_t rank);
+
 #endif
