@@ -14,18 +14,15 @@
 
 #include "agent/capture/cupti_api_names.h"
 #include "agent/capture/cupti_buffers.h"
-#include "agent/capture/cupti_convert.h"
 #include "agent/capture/cupti_devices.h"
 #include "agent/capture/cupti_library.h"
+#include "agent/capture/cupti_reader.h"
 #include "agent/capture/cupti_watch.h"
 #include "agent/capture/marks.h"
 #include "agent/capture/nccl_source.h"
 #include "common/clock.h"
 
 #define FLUSH_INTERVAL_MS 1000
-#define FUTURE_NS 60000000000u    /* a stamp later than this from now is absurd */
-#define ROOM_STEP_NS 500000       /* between two looks for room in the ring */
-#define ROOM_WAIT_NS 100000000u   /* at most so long for one buffer */
 #define STOP_WAIT_NS 2000000000u  /* at most so long for all that is left at exit */
 #define GAP_MIN_NS 2000000000u    /* twice the flush interval: shorter is no gap */
 #define SMALLEST_RECORD_BYTES 40u /* an API record: the unit in which unread bytes are counted */
@@ -43,18 +40,15 @@ struct rkt_cupti_source {
     struct rkt_cupti_library library;
     struct rkt_cupti_buffers *buffers;
     struct rkt_cupti_api_names *api_names;
-    bool has_system_thread_ids;
 
-    struct rkt_cupti_devices devices;
+    struct rkt_cupti_reader reader;      /* its earliest_ns: since a gap was noticed */
     struct rkt_cupti_watch watch;        /* the flush thread's; stop's after it has ended */
     _Atomic uint64_t buffer_event_count; /* buffers asked for or given back */
-    _Atomic uint64_t gap_end_ns;         /* earliest stamp of a record since a gap was noticed */
 
     _Atomic bool was_started;
     _Atomic bool is_on;
-    _Atomic uint64_t stop_deadline_ns; /* 0: not stopping */
-    _Atomic bool thread_has_fate;      /* the flush thread leaves by itself, or is being joined */
-    int wake_fd;                       /* an eventfd: the flush thread should end */
+    _Atomic bool thread_has_fate; /* the flush thread leaves by itself, or is being joined */
+    int wake_fd;                  /* an eventfd: the flush thread should end */
     pthread_t flush_thread;
 };
 
@@ -72,99 +66,6 @@ static void buffer_requested(uint8_t **buffer, size_t *size, size_t *record_coun
     *buffer = rkt_cupti_buffers_take(source->buffers, size);
     atomic_fetch_add_explicit(&source->buffer_event_count, 1, memory_order_relaxed);
     *record_count_max = 0; /* as many as fit */
-}
-
-static void wait_for_room(const struct rkt_ring *ring, uint64_t deadline_ns)
-{
-    struct timespec step = {.tv_nsec = ROOM_STEP_NS};
-
-    while (!rkt_ring_has_room(ring) && rkt_now_raw_ns() < deadline_ns)
-        nanosleep(&step, NULL);
-}
-
-struct conversion {
-    struct rkt_cupti_source *source;
-    struct rkt_thread *thread;
-    struct rkt_cupti_converter converter;
-    uint64_t deadline_ns;
-    uint64_t bad_stamp_count[RKT_EVENT_KIND_COUNT];
-};
-
-static void convert_record(struct conversion *conversion, const CUpti_Activity *record,
-                           size_t record_bytes)
-{
-    struct rkt_threads *threads = conversion->source->capture->threads;
-    struct rkt_event event;
-
-    wait_for_room(conversion->thread->ring, conversion->deadline_ns);
-    switch (rkt_cupti_convert(&conversion->converter, record, record_bytes, &event)) {
-    case RKT_CUPTI_IGNORED:
-        return;
-    case RKT_CUPTI_BAD_STAMP:
-        conversion->bad_stamp_count[event.kind]++;
-        return;
-    case RKT_CUPTI_CONVERTED:
-        break;
-    }
-    if (event.kind == RKT_EVENT_API && conversion->source->has_system_thread_ids)
-        rkt_threads_note_name(threads, event.thread_id);
-    else if (event.kind == RKT_EVENT_KERNEL)
-        rkt_cupti_devices_note(&conversion->source->devices, event.kernel.device_id);
-    if (event.start_ns <
-        atomic_load_explicit(&conversion->source->gap_end_ns, memory_order_relaxed))
-        atomic_store_explicit(&conversion->source->gap_end_ns, event.start_ns,
-                              memory_order_relaxed);
-    wait_for_room(conversion->thread->ring, conversion->deadline_ns);
-    (void)rkt_ring_push(conversion->thread->ring, &event);
-}
-
-/* The walk is one record behind: where a record ends is known from where the next begins. */
-static void convert_buffer(struct conversion *conversion, uint8_t *buffer, size_t valid_bytes)
-{
-    const struct rkt_cupti_library *library = &conversion->source->library;
-    const CUpti_Activity *last = NULL;
-    CUpti_Activity *record = NULL;
-
-    while (library->next_record(buffer, valid_bytes, &record) == CUPTI_SUCCESS) {
-        if (last)
-            convert_record(conversion, last, (size_t)((uint8_t *)record - (const uint8_t *)last));
-        last = record;
-    }
-    if (last)
-        convert_record(conversion, last, (size_t)(buffer + valid_bytes - (const uint8_t *)last));
-}
-
-/* Until when to wait for room in the ring: for one buffer, or for all that is left at exit. */
-static uint64_t room_deadline_ns(const struct rkt_cupti_source *source)
-{
-    uint64_t stop_ns = atomic_load_explicit(&source->stop_deadline_ns, memory_order_relaxed);
-
-    return stop_ns != 0 ? stop_ns : rkt_now_raw_ns() + ROOM_WAIT_NS;
-}
-
-static void convert_readable(struct rkt_cupti_source *source, uint8_t *buffer, size_t valid_bytes)
-{
-    struct rkt_capture *capture = source->capture;
-    struct conversion conversion = {
-        .source = source,
-        .thread = rkt_threads_get(capture->threads),
-        .converter = {.intern = capture->intern,
-                      .api_names = source->api_names,
-                      .latest_end_ns = rkt_now_real_ns() + FUTURE_NS},
-        .deadline_ns = room_deadline_ns(source),
-    };
-
-    if (!conversion.thread) {
-        rkt_region_count_no_ring(capture->region);
-        return;
-    }
-    conversion.converter.ring = conversion.thread->ring;
-    convert_buffer(&conversion, buffer, valid_bytes);
-    for (size_t kind = 0; kind < RKT_EVENT_KIND_COUNT; kind++) {
-        if (conversion.bad_stamp_count[kind] > 0)
-            rkt_threads_push_loss(capture->threads, RKT_LOSS_BAD_STAMP, (enum rkt_event_kind)kind,
-                                  conversion.bad_stamp_count[kind], 0);
-    }
 }
 
 /* Of the buffer that is handed out when the pool is dry: at most so many records were in it. */
@@ -186,7 +87,7 @@ static void buffer_completed(CUcontext context, uint32_t stream_id, uint8_t *buf
     if (valid_bytes > size)
         valid_bytes = size;
     if (rkt_capture_is_on() && valid_bytes > 0 && is_readable)
-        convert_readable(source, buffer, valid_bytes);
+        rkt_cupti_reader_read(&source->reader, buffer, valid_bytes);
     else if (rkt_capture_is_on() && valid_bytes > 0)
         count_unreadable(source, valid_bytes);
     rkt_cupti_buffers_put_back(source->buffers, buffer, valid_bytes);
@@ -218,7 +119,7 @@ static void disable_kinds(const struct rkt_cupti_source *source)
 static void push_gap(struct rkt_cupti_source *source)
 {
     uint64_t now_ns = rkt_now_real_ns();
-    uint64_t end_ns = atomic_load_explicit(&source->gap_end_ns, memory_order_relaxed);
+    uint64_t end_ns = atomic_load_explicit(&source->reader.earliest_ns, memory_order_relaxed);
     struct rkt_event event = {
         .kind = RKT_EVENT_LOSS,
         .clock_id = RKT_CLOCK_REALTIME,
@@ -245,7 +146,7 @@ static void watch_callbacks(struct rkt_cupti_source *source)
     case RKT_CUPTI_WATCH_NOTHING:
         return;
     case RKT_CUPTI_WATCH_GAP_BEGINS:
-        atomic_store_explicit(&source->gap_end_ns, UINT64_MAX, memory_order_relaxed);
+        atomic_store_explicit(&source->reader.earliest_ns, UINT64_MAX, memory_order_relaxed);
         return;
     case RKT_CUPTI_WATCH_GAP_ENDS:
         push_gap(source);
@@ -262,7 +163,8 @@ static void flush(struct rkt_cupti_source *source)
     if (rkt_cupti_buffers_taken_count(source->buffers) > 0) {
         (void)source->library.flush_all(0);
         count_dropped(source);
-        rkt_cupti_devices_send(&source->devices, source->capture->threads, source->capture->intern);
+        rkt_cupti_devices_send(&source->reader.devices, source->capture->threads,
+                               source->capture->intern);
     }
     watch_callbacks(source);
 }
@@ -344,6 +246,9 @@ static bool prepare(struct rkt_cupti_source *source, const char **why_out)
     *why_out = "no memory";
     source->buffers = rkt_cupti_buffers_create();
     source->api_names = rkt_cupti_api_names_create(&source->library, source->capture->intern);
+    source->reader.capture = source->capture;
+    source->reader.library = &source->library;
+    source->reader.api_names = source->api_names;
     return source->buffers && source->api_names;
 }
 
@@ -354,7 +259,7 @@ static void set_options(struct rkt_cupti_source *source)
     size_t value_bytes = sizeof(is_zeroed);
 
     if (library->set_thread_id_type)
-        source->has_system_thread_ids =
+        source->reader.has_system_thread_ids =
             library->set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM) == CUPTI_SUCCESS;
     /* Else CUPTI zeroes each buffer, on the thread that launches. */
     if (library->set_attribute)
@@ -433,14 +338,15 @@ bool rkt_cupti_source_stop(struct rkt_cupti_source *source)
 {
     if (!atomic_load_explicit(&source->is_on, memory_order_acquire))
         return true;
-    atomic_store_explicit(&source->stop_deadline_ns, rkt_now_raw_ns() + STOP_WAIT_NS,
+    atomic_store_explicit(&source->reader.stop_deadline_ns, rkt_now_raw_ns() + STOP_WAIT_NS,
                           memory_order_relaxed);
     if (!join_flush_thread(source))
         return false; /* it is stuck inside CUPTI, and so would we be */
     disable_kinds(source);
     (void)source->library.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     count_dropped(source);
-    rkt_cupti_devices_send(&source->devices, source->capture->threads, source->capture->intern);
+    rkt_cupti_devices_send(&source->reader.devices, source->capture->threads,
+                           source->capture->intern);
     if (source->watch.has_gap)
         push_gap(source);
     return true;

@@ -113,6 +113,7 @@ static bool drain(struct job *job, struct meeting *meeting)
     while (take_events(job, meeting->peer.region) > 0)
         ;
     take_names(job, meeting->peer.region);
+    rkt_region_losses(meeting->peer.region, &job->losses);
     return job->event_count > before;
 }
 

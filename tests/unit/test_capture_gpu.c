@@ -267,6 +267,34 @@ static void sidecar_that_stands_still_does_not_hold_the_job(void **state)
     assert_true(job->losses.ring_full[RKT_EVENT_KERNEL] > 0);
 }
 
+static void kill_after_taking_the_only_ring(void)
+{
+    struct test_gpu *gpu = start_gpu();
+
+    ranktrace_mark("mine"); /* the main thread has the ring, CUPTI's threads get none */
+    for (unsigned i = 0; i < FORWARD_COUNT; i++)
+        must(test_gpu_launch(gpu, NULL, 1) == CUDA_SUCCESS);
+    must(cuCtxSynchronize() == CUDA_SUCCESS);
+    while (ranktrace_is_active())
+        pause();
+}
+
+static bool has_counted_all(const struct job *job)
+{
+    return job->losses.no_ring_count >= 2 * FORWARD_COUNT;
+}
+
+static void records_that_find_no_ring_are_counted_one_by_one(void **state)
+{
+    struct job *job = *state;
+
+    job->config.ring_count = 1;
+    job->should_kill = has_counted_all;
+    job_run(job, kill_after_taking_the_only_ring);
+    assert_true(job->losses.no_ring_count >= 2 * FORWARD_COUNT); /* kernels and their calls */
+    assert_int_equal(job_count(job, RKT_EVENT_KERNEL, -1, NULL), 0);
+}
+
 static void zero_stamps_are_counted_not_kept(void **state)
 {
     struct job *job = *state;
@@ -409,6 +437,7 @@ int main(void)
         cmocka_unit_test(records_of_every_cupti_are_read),
         WITH_JOB(a_burst_larger_than_the_ring_is_kept),
         WITH_JOB(sidecar_that_stands_still_does_not_hold_the_job),
+        WITH_JOB(records_that_find_no_ring_are_counted_one_by_one),
         WITH_JOB(zero_stamps_are_counted_not_kept),
         WITH_JOB(records_leave_a_process_that_does_not_end),
         WITH_JOB(death_of_the_sidecar_turns_capture_off_with_one_line),

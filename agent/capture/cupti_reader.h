@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_CAPTURE_CUPTI_READER_H
+#define RKT_CAPTURE_CUPTI_READER_H
+
+/*
+ * cupti_reader - the records of a buffer that CUPTI gives back, as events in a ring.
+ *
+ * Threads: CUPTI's own and the flush thread, each with its own ring.
+ * Waiting: for room in the ring, up to a limit per buffer, since these threads may.
+ * Lost:    records with unusable stamps, or for which there is no ring, are counted.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/capture/capture.h"
+#include "agent/capture/cupti_api_names.h"
+#include "agent/capture/cupti_devices.h"
+#include "agent/capture/cupti_library.h"
+
+struct rkt_cupti_reader {
+    /* set before the first buffer, then read only */
+    struct rkt_capture *capture;
+    const struct rkt_cupti_library *library;
+    const struct rkt_cupti_api_names *api_names;
+    bool has_system_thread_ids; /* the records' thread ids are gettid's */
+
+    struct rkt_cupti_devices devices;
+    _Atomic uint64_t earliest_ns;      /* lowered to the earliest stamp that is read */
+    _Atomic uint64_t stop_deadline_ns; /* at exit: until when all buffers may wait; 0 before */
+};
+
+void rkt_cupti_reader_read(struct rkt_cupti_reader *reader, uint8_t *buffer, size_t valid_bytes);
+
+#endif
