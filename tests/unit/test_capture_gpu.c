@@ -281,7 +281,7 @@ static void kill_after_taking_the_only_ring(void)
 
 static bool has_counted_all(const struct job *job)
 {
-    return job->losses.no_ring_count >= 2 * FORWARD_COUNT;
+    return job->losses.no_ring_count >= (uint64_t)2 * FORWARD_COUNT;
 }
 
 static void records_that_find_no_ring_are_counted_one_by_one(void **state)
@@ -291,7 +291,8 @@ static void records_that_find_no_ring_are_counted_one_by_one(void **state)
     job->config.ring_count = 1;
     job->should_kill = has_counted_all;
     job_run(job, kill_after_taking_the_only_ring);
-    assert_true(job->losses.no_ring_count >= 2 * FORWARD_COUNT); /* kernels and their calls */
+    assert_true(job->losses.no_ring_count >=
+                (uint64_t)2 * FORWARD_COUNT); /* kernels and their calls */
     assert_int_equal(job_count(job, RKT_EVENT_KERNEL, -1, NULL), 0);
 }
 
