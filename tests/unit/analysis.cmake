@@ -26,6 +26,9 @@ if(TARGET unit_report)
   target_compile_definitions(unit_report PRIVATE
     RKT_TEST_REPORTS="${PROJECT_SOURCE_DIR}/tests/data/report")
 endif()
-rkt_test(unit_rank_trace SOURCES test_rank_trace.c store_maker.c sample.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_rank_trace SOURCES test_rank_trace.c rank_store.c store_maker.c sample.c
+         LINK rkt_analysis LABELS unit)
+rkt_test(unit_rank_ops SOURCES test_rank_ops.c rank_store.c store_maker.c sample.c
+         LINK rkt_analysis LABELS unit)
 rkt_test(unit_analysis SOURCES test_analysis.c store_maker.c sample.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_any_store SOURCES test_any_store.c store_maker.c sample.c LINK rkt_analysis LABELS unit)

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Comm kernels and the NCCL operations that they carry out. */
+#include "tests/unit/rank_store.h"
+#include "tests/unit/rkt_test.h"
+
+/*
+ * Two collectives in one group are one kernel; its name says nothing of communication:
+ *
+ *   GroupApi [1000 ......................................... 1100)
+ *   KernelLaunch       [1020 ... 1040)      RAW
+ *   cuLaunchKernelEx     [1025 1035)        REALTIME
+ *   Coll 5, Coll 6                    [1050 1055) [1060 1065)
+ */
+static void operations_join_the_kernel_that_their_bracket_launched(void **state)
+{
+    struct rank_store *fx = *state;
+    const uint64_t t = SECOND;
+    const struct rkt_work *work;
+
+    add_pairs(fx);
+    add_kernel(fx, "gemm", 1, real(t + 900), real(t + 1090));
+    add_kernel(fx, "mystery", 2, real(t + 1100), real(t + 1200));
+    add_call(fx, "cudaLaunchKernel", 1, real(t + 800), real(t + 810));
+    add_call(fx, "cuLaunchKernelEx", 2, real(t + 1025), real(t + 1035));
+    add_nccl(fx, RKT_NCCL_COLL, 6, t + 1060, t + 1065);
+    add_nccl(fx, RKT_NCCL_COLL, 5, t + 1050, t + 1055);
+    add_nccl(fx, RKT_NCCL_KERNEL_LAUNCH, UINT64_MAX, t + 1020, t + 1040);
+    add_nccl(fx, RKT_NCCL_COLL_API, UINT64_MAX, t + 1005, t + 1010);
+    add_nccl(fx, RKT_NCCL_GROUP_API, UINT64_MAX, t + 1000, t + 1100);
+    rank_store_load(fx, NULL);
+    work = &fx->trace->works[1];
+    assert_string_equal(name_of(fx, work->name_id), "mystery");
+    assert_int_equal(work->work_class, RKT_WORK_COMM);
+    assert_int_equal(work->op_count, 2);
+    assert_int_equal(fx->trace->ops[work->op].nccl.seq, 5);
+    assert_int_equal(fx->trace->ops[work->op].work, 1);
+    assert_int_equal(fx->trace->ops[work->op].correlation_id, 2);
+    assert_int_equal(fx->trace->ops[work->op].start_ns, real(t + 1050));
+    assert_int_equal(fx->trace->ops[work->op + 1].nccl.seq, 6);
+    assert_int_equal(fx->trace->works[0].work_class, RKT_WORK_COMPUTE);
+    assert_int_equal(fx->trace->works[0].op, RKT_INDEX_NONE);
+    assert_int_equal(fx->trace->clock_error_ns, BRACKET_NS / 2);
+}
+
+static void each_launch_of_a_group_has_the_operations_that_follow_it(void **state)
+{
+    struct rank_store *fx = *state;
+    const uint64_t t = SECOND;
+
+    add_pairs(fx);
+    add_nccl(fx, RKT_NCCL_GROUP_API, UINT64_MAX, t + 1000, t + 1900);
+    for (uint64_t i = 0; i < 2; i++) {
+        uint64_t at = t + 1100 + 400 * i;
+
+        add_kernel(fx, "ncclDevKernel_AllReduce", 1 + (uint32_t)i, real(at + 300), real(at + 400));
+        add_call(fx, "cuLaunchKernelEx", 1 + (uint32_t)i, real(at + 10), real(at + 20));
+        add_nccl(fx, RKT_NCCL_KERNEL_LAUNCH, UINT64_MAX, at, at + 30);
+        add_nccl(fx, RKT_NCCL_COLL, 40 + i, at + 50, at + 60);
+    }
+    rank_store_load(fx, NULL);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(fx->trace->works[i].op_count, 1);
+        assert_int_equal(fx->trace->ops[fx->trace->works[i].op].nccl.seq, 40 + i);
+    }
+}
+
+/* Under graph replay and CUDA_LAUNCH_BLOCKING the Coll events come from another thread. */
+static void calls_stand_for_operations_that_were_not_reported(void **state)
+{
+    struct rank_store *fx = *state;
+    const uint64_t t = SECOND;
+
+    add_pairs(fx);
+    add_nccl(fx, RKT_NCCL_GROUP_API, UINT64_MAX, t + 1000, t + 1100);
+    add_nccl(fx, RKT_NCCL_COLL_API, UINT64_MAX, t + 1005, t + 1010);
+    add_nccl(fx, RKT_NCCL_KERNEL_LAUNCH, UINT64_MAX, t + 1020, t + 1040);
+    add_call(fx, "cuLaunchKernelEx", 2, real(t + 1025), real(t + 1035));
+    add_kernel(fx, "ncclDevKernel_AllReduce", 2, real(t + 1100), real(t + 1200));
+    rank_store_load(fx, NULL);
+    assert_int_equal(fx->trace->works[0].op_count, 1);
+    assert_int_equal(fx->trace->ops[fx->trace->works[0].op].type, RKT_NCCL_COLL_API);
+}
+
+static void operations_whose_kernel_is_not_there_join_none(void **state)
+{
+    struct rank_store *fx = *state;
+    const uint64_t t = SECOND;
+
+    add_pairs(fx);
+    add_kernel(fx, "ncclDevKernel_AllReduce", 9, real(t + 100), real(t + 200));
+    add_nccl(fx, RKT_NCCL_KERNEL_LAUNCH, UINT64_MAX, t + 1020, t + 1040);
+    add_nccl(fx, RKT_NCCL_COLL, 5, t + 1050, t + 1055);
+    rank_store_load(fx, NULL);
+    assert_int_equal(fx->trace->works[0].op, RKT_INDEX_NONE);
+    assert_int_equal(fx->trace->op_count, 2);
+    assert_int_equal(fx->trace->ops[1].work, RKT_INDEX_NONE);
+}
+
+static void imported_operations_join_by_correlation_and_in_graphs_by_start(void **state)
+{
+    struct rank_store *fx = *state;
+
+    add_kernel(fx, "ncclDevKernel_AllReduce", 1, 1000, 1100);
+    add_kernel(fx, "ncclDevKernel_AllReduce", 2, 2000, 2100); /* two kernels of one graph */
+    add_kernel(fx, "ncclDevKernel_AllGather", 2, 3000, 3100);
+    add_kernel(fx, "gemm", 3, 4000, 4100);
+    for (uint32_t i = 0; i < 4; i++) {
+        static const uint64_t starts[] = {3000, 2000, 1000, 4000};
+        static const uint32_t correlations[] = {2, 2, 1, 3};
+
+        add_event(fx, (struct rkt_event){.kind = RKT_EVENT_NCCL,
+                                         .type = RKT_NCCL_KERNEL_INFO,
+                                         .start_ns = starts[i],
+                                         .end_ns = starts[i] + 100,
+                                         .correlation_id = correlations[i],
+                                         .nccl = {.seq = starts[i]}});
+    }
+    rank_store_load(fx, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(fx->trace->works[i].op_count, 1);
+        assert_int_equal(fx->trace->ops[fx->trace->works[i].op].nccl.seq,
+                         fx->trace->works[i].start_ns);
+    }
+    assert_int_equal(fx->trace->works[3].work_class, RKT_WORK_COMPUTE); /* its name decides */
+    assert_int_equal(fx->trace->works[3].op, RKT_INDEX_NONE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rank_store_set_up, rank_store_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(operations_join_the_kernel_that_their_bracket_launched),
+        TEST(each_launch_of_a_group_has_the_operations_that_follow_it),
+        TEST(calls_stand_for_operations_that_were_not_reported),
+        TEST(operations_whose_kernel_is_not_there_join_none),
+        TEST(imported_operations_join_by_correlation_and_in_graphs_by_start),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
