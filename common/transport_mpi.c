@@ -22,6 +22,9 @@
 /* MPI_Finalize waits for every peer; where one is gone after all, the kernel ends the wait. */
 #define FINALIZE_SECONDS_MAX 10u
 
+/* Beside those of enum rkt_tag. */
+#define CALL_TAG 100
+
 /* A message on its way, out or in. */
 struct flight {
     MPI_Request request;
@@ -274,6 +277,22 @@ static void choose_components(void)
     (void)setenv("OMPI_MCA_btl_tcp_disable_family", "6", 0); // NOLINT(concurrency-mt-unsafe)
 }
 
+/*
+ * Everyone calls on rank 0 before rank 0 sends to anyone. Connections are made at the first
+ * message, and where both ends make one at the same moment, Open MPI 4.1's TCP may drop both.
+ */
+static enum rkt_status call_on_rank_0(const struct mpi_transport *mpi, struct rkt_error *err)
+{
+    int code = MPI_SUCCESS;
+
+    if (mpi->rank != 0)
+        code = MPI_Send(NULL, 0, MPI_BYTE, 0, CALL_TAG, MPI_COMM_WORLD);
+    for (int i = 1; mpi->rank == 0 && i < mpi->size && code == MPI_SUCCESS; i++)
+        code = MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, CALL_TAG, MPI_COMM_WORLD,
+                        MPI_STATUS_IGNORE);
+    return code == MPI_SUCCESS ? RKT_OK : fail_mpi(err, "first message to rank 0", code);
+}
+
 enum rkt_status rkt_transport_mpi_create(struct rkt_transport **out, struct rkt_error *err)
 {
     struct mpi_transport *mpi = calloc(1, sizeof(*mpi));
@@ -292,6 +311,10 @@ enum rkt_status rkt_transport_mpi_create(struct rkt_transport **out, struct rkt_
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &mpi->rank);
     (void)MPI_Comm_size(MPI_COMM_WORLD, &mpi->size);
     mpi->base.ops = &MPI_OPS;
+    if (call_on_rank_0(mpi, err) != RKT_OK) {
+        free(mpi);
+        return RKT_ERR_MPI;
+    }
     rkt_message_queue_init(&mpi->self);
     *out = &mpi->base;
     return RKT_OK;

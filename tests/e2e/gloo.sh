@@ -5,6 +5,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 need_mpi
 need_torch
+need_no_sanitizer
 
 check() { # the report of run $1 with $2 ranks; $3: what the delay counts as
     "$ranktrace" report --format json -o "$work/$1.json" "$work/$1"

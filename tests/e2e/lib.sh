@@ -29,6 +29,17 @@ need_mpi() {
     command -v mpirun >/dev/null || skip "mpirun is not installed"
 }
 
+# A library with a sanitizer in it cannot be loaded into a program that has none.
+need_no_sanitizer() {
+    [ -z "$(sed -n 's/^RKT_SANITIZE:STRING=//p' "$build/CMakeCache.txt")" ] ||
+        skip "a library with a sanitizer cannot be loaded into Python"
+}
+
+# Tests of the source tree, not of a build: once, with preset dev, is enough.
+only_in_dev() {
+    [ "$(basename "$build")" = dev ] || skip "it does not depend on the preset; dev runs it"
+}
+
 # A python that has torch: Debian's, whatever comes first on PATH.
 need_torch() {
     python=
