@@ -5,6 +5,7 @@
 
 #include "analysis/idle.h"
 #include "analysis/layer.h"
+#include "analysis/time_find.h"
 #include "common/array.h"
 
 /* Layers of the walk, in the order in which they count. */
@@ -312,28 +313,16 @@ static int64_t *part_field(struct rkt_partition *parts, uint8_t part)
     return &parts->idle_ns[part - RKT_PART_IDLE];
 }
 
-/* First piece that ends after time_ns. */
-static size_t find_piece(const struct rkt_activity *activity, int64_t time_ns)
-{
-    size_t low = 0;
-    size_t high = activity->piece_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (activity->pieces[middle].end_ns <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 void rkt_activity_parts_within(const struct rkt_activity *activity, int64_t start_ns,
                                int64_t end_ns, struct rkt_partition *parts_out)
 {
+    size_t first = 0;
+
     *parts_out = (struct rkt_partition){0};
-    for (size_t i = find_piece(activity, start_ns); i < activity->piece_count; i++) {
+    if (activity->piece_count > 0)
+        first = rkt_time_find_past(&activity->pieces->end_ns, activity->piece_count,
+                                   sizeof(*activity->pieces), start_ns);
+    for (size_t i = first; i < activity->piece_count; i++) {
         const struct rkt_piece *piece = &activity->pieces[i];
         int64_t from_ns = piece->start_ns > start_ns ? piece->start_ns : start_ns;
         int64_t to_ns = piece->end_ns < end_ns ? piece->end_ns : end_ns;

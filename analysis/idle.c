@@ -17,6 +17,7 @@
 #include "analysis/key_index.h"
 #include "analysis/layer.h"
 #include "analysis/range_name.h"
+#include "analysis/time_find.h"
 
 #define DEVICE_GAP_NS 2000
 
@@ -157,20 +158,14 @@ void rkt_idle_destroy(struct rkt_idle *idle)
 static void tail_of_last(const struct rkt_interval_set *blocked, int64_t gap_start_ns,
                          int64_t *entered_ns, int64_t *returned_ns)
 {
-    size_t low = 0;
-    size_t high = blocked->count;
+    size_t next = 0;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (blocked->items[middle].start_ns < gap_start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low > 0 && blocked->items[low - 1].start_ns > *entered_ns) {
-        *entered_ns = blocked->items[low - 1].start_ns;
-        *returned_ns = blocked->items[low - 1].end_ns;
+    if (blocked->count > 0)
+        next = rkt_time_find(&blocked->items->start_ns, blocked->count, sizeof(*blocked->items),
+                             gap_start_ns);
+    if (next > 0 && blocked->items[next - 1].start_ns > *entered_ns) {
+        *entered_ns = blocked->items[next - 1].start_ns;
+        *returned_ns = blocked->items[next - 1].end_ns;
     }
 }
 

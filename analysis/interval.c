@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "analysis/time_find.h"
 #include "common/array.h"
 
 void rkt_interval_set_release(struct rkt_interval_set *set)
@@ -74,18 +75,9 @@ int64_t rkt_interval_set_length(const struct rkt_interval_set *set)
 
 size_t rkt_interval_set_first_after(const struct rkt_interval_set *set, int64_t time_ns)
 {
-    size_t low = 0;
-    size_t high = set->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (set->items[middle].end_ns <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    if (set->count == 0)
+        return 0;
+    return rkt_time_find_past(&set->items->end_ns, set->count, sizeof(*set->items), time_ns);
 }
 
 int64_t rkt_interval_set_length_within(const struct rkt_interval_set *set, int64_t start_ns,

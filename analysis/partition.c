@@ -3,36 +3,23 @@
 
 #include "analysis/activity.h"
 #include "analysis/stages.h"
+#include "analysis/time_find.h"
 
 static double ratio_of(int64_t part_ns, int64_t whole_ns)
 {
     return whole_ns > 0 ? (double)part_ns / (double)whole_ns : (double)NAN;
 }
 
-/* First work that starts at or after time_ns. */
-static size_t find_work(const struct rkt_rank_trace *trace, int64_t time_ns)
-{
-    size_t low = 0;
-    size_t high = trace->work_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (trace->works[middle].start_ns < time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* A record of no length at the very end of the run starts nowhere else: the last window has it. */
 static void count_works(const struct rkt_rank_result *rank, struct rkt_window *window)
 {
+    const struct rkt_rank_trace *trace = rank->trace;
     bool is_last = window->end_ns == rank->run.end_ns;
+    size_t first = rkt_time_find(&trace->works->start_ns, trace->work_count, sizeof(*trace->works),
+                                 window->start_ns);
 
-    for (size_t i = find_work(rank->trace, window->start_ns); i < rank->trace->work_count; i++) {
-        const struct rkt_work *work = &rank->trace->works[i];
+    for (size_t i = first; i < trace->work_count; i++) {
+        const struct rkt_work *work = &trace->works[i];
 
         if (work->start_ns > window->end_ns || (work->start_ns == window->end_ns && !is_last))
             break;

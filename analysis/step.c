@@ -8,6 +8,7 @@
 
 #include "analysis/stages.h"
 #include "analysis/step_marks.h"
+#include "analysis/time_find.h"
 
 struct host_span {
     int64_t start_ns;
@@ -46,18 +47,10 @@ static struct host_span span_of_works(const struct rkt_rank_trace *trace)
 /* The last step whose host interval begins at or before time_ns; RKT_INDEX_NONE before all. */
 static uint32_t step_at_host(const struct rkt_rank_result *result, int64_t time_ns)
 {
-    size_t low = 0;
-    size_t high = result->step_count;
+    size_t next = rkt_time_find_past(&result->steps->host_start_ns, result->step_count,
+                                     sizeof(*result->steps), time_ns);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (result->steps[middle].host_start_ns <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 ? (uint32_t)(low - 1) : RKT_INDEX_NONE;
+    return next > 0 ? (uint32_t)(next - 1) : RKT_INDEX_NONE;
 }
 
 static bool is_after_last(const struct rkt_rank_result *result, int64_t time_ns)
@@ -76,20 +69,12 @@ static uint32_t step_of_launch(const struct rkt_rank_result *result, int64_t lau
 
 static uint32_t step_at_device(const struct rkt_rank_result *result, int64_t time_ns)
 {
-    size_t low = 0;
-    size_t high = result->step_count;
+    size_t i = rkt_time_find_past(&result->steps->window.end_ns, result->step_count,
+                                  sizeof(*result->steps), time_ns);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (result->steps[middle].window.end_ns <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == result->step_count || time_ns < result->steps[low].window.start_ns)
+    if (i == result->step_count || time_ns < result->steps[i].window.start_ns)
         return RKT_INDEX_NONE;
-    return (uint32_t)low;
+    return (uint32_t)i;
 }
 
 /* Launches are recorded for at least half of the kernels; else starts have to stand for them. */
