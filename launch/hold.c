@@ -3,13 +3,32 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "common/clock.h"
+#include "common/units.h"
 
 #define NS_PER_MS 1000000u
 /* poll takes an int of milliseconds; longer holds take several calls. */
 #define POLL_MS_MAX 60000u
+
+void rkt_hold_order_set_master(struct rkt_hold_order *order, const char *text)
+{
+    const char *space = strchr(text, ' ');
+    size_t host_len = space ? (size_t)(space - text) : 0;
+    uint64_t port;
+
+    order->master_host[0] = '\0';
+    order->master_port[0] = '\0';
+    if (host_len == 0 || host_len >= sizeof(order->master_host) ||
+        strlen(space + 1) >= sizeof(order->master_port) || !rkt_parse_u64(space + 1, &port) ||
+        port == 0 || port > UINT16_MAX)
+        return;
+    memcpy(order->master_host, text, host_len);
+    order->master_host[host_len] = '\0';
+    memcpy(order->master_port, space + 1, strlen(space + 1) + 1);
+}
 
 enum rkt_status rkt_hold_create(int *supervisor_fd_out, int *job_fd_out, struct rkt_error *err)
 {

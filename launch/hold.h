@@ -26,6 +26,9 @@ struct rkt_hold_order {
     char master_port[16];
 };
 
+/* From "HOST PORT"; anything else leaves both empty. */
+void rkt_hold_order_set_master(struct rkt_hold_order *order, const char *text);
+
 enum rkt_hold_word {
     RKT_HOLD_STARTS_TRACED = 1,
     RKT_HOLD_STARTS_UNTRACED = 2,

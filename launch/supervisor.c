@@ -11,12 +11,12 @@
 #include "agent/control.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/units.h"
 #include "launch/guard.h"
 #include "launch/helper.h"
 #include "launch/hold.h"
 #include "launch/mpi_watch.h"
 #include "launch/run_dir.h"
+#include "launch/signals.h"
 
 #define COMP "run"
 #define NEVER UINT64_MAX
@@ -34,8 +34,6 @@
  * that mpirun should return and name. */
 #define AFTER_YOU_NS ((uint64_t)NS_PER_S)
 
-static const int HANDLED_SIGNALS[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT};
-
 enum helper_kind {
     HELPER_NONE,
     HELPER_REPORT,
@@ -47,7 +45,7 @@ struct supervisor {
     struct rkt_job_config job_config;
     struct rkt_run_dir dir;
     struct rkt_guard guard;
-    int signal_fd;
+    struct rkt_signals signals;
     int hold_fd;    /* -1: the job has started */
     int control_fd; /* -1: the sidecar is gone */
 
@@ -120,8 +118,10 @@ static void release_job(struct supervisor *super, const struct rkt_hold_order *o
     (void)rkt_hold_release(super->hold_fd, order, NULL);
 }
 
-static void job_started(struct supervisor *super)
+static void job_started(struct supervisor *super, bool is_traced)
 {
+    rkt_log(RKT_LOG_INFO, COMP, "the job has started", "pid=%ld traced=%d", (long)super->job_pid,
+            is_traced);
     tell_sidecar(super, RKT_CONTROL_JOB_STARTED, super->job_pid);
     /* One rank's word is enough. */
     if (super->job_config.plan.has_mpi_sidecar && super->job_config.plan.ranks->rank == 0)
@@ -132,8 +132,8 @@ static void look_for_mpi(struct supervisor *super)
 {
     if (rkt_mpi_watch_look(&super->mpi_watch, super->job_pid, now_ns()))
         rkt_log(RKT_LOG_WARN, COMP,
-                "the job has loaded an MPI library: under 'run' an MPI_Init of its own finds one "
-                "rank only; trace it by 'ranktrace collect'",
+                "the job has loaded an MPI library: under 'run' an MPI_Init of its own finds a "
+                "world of one rank",
                 "%s", "");
 }
 
@@ -150,7 +150,7 @@ static void read_hold(struct supervisor *super)
                     "command=\"%s\" reason=\"%s\"", super->job_config.command[0],
                     strerrordesc_np(report.sys_errno));
         else
-            job_started(super);
+            job_started(super, report.word == RKT_HOLD_STARTS_TRACED);
     }
     if (status == RKT_AGAIN)
         return;
@@ -186,6 +186,7 @@ static void job_ended(struct supervisor *super, int wait_status)
     if (super->was_ready)
         patience_ns += super->config->sidecar.drain_timeout_ns;
     super->kill_sidecar_at_ns = now_ns() + patience_ns;
+    rkt_log(RKT_LOG_INFO, COMP, "the job has ended", "code=%d", exit_code_of(wait_status));
     tell_sidecar(super, RKT_CONTROL_JOB_ENDED, wait_status);
 }
 
@@ -229,26 +230,12 @@ static void helper_ended(struct supervisor *super, int wait_status)
 
 /* --- the sidecar --------------------------------------------------------------------------- */
 
-/* "HOST PORT"; anything else leaves both empty. */
-static void read_master(const char *text, struct rkt_hold_order *order)
-{
-    const char *space = strchr(text, ' ');
-    uint64_t port;
-
-    if (!space || (size_t)(space - text) >= sizeof(order->master_host) ||
-        strlen(space + 1) >= sizeof(order->master_port) || !rkt_parse_u64(space + 1, &port) ||
-        port == 0 || port > UINT16_MAX)
-        return;
-    memcpy(order->master_host, text, (size_t)(space - text));
-    memcpy(order->master_port, space + 1, strlen(space + 1));
-}
-
 static void sidecar_ready(struct supervisor *super, const char *text)
 {
     struct rkt_hold_order order = {.is_traced = true};
 
     super->was_ready = true;
-    read_master(text, &order);
+    rkt_hold_order_set_master(&order, text);
     release_job(super, &order);
 }
 
@@ -271,6 +258,7 @@ static void take_message(struct supervisor *super, const struct rkt_control_mess
     case RKT_CONTROL_DONE:
         super->is_done = true;
         super->done_value = message->value;
+        rkt_log(RKT_LOG_INFO, COMP, "the sidecar is done", "value=%d", message->value);
         super->kill_sidecar_at_ns = now_ns() + LEAVE_NS;
         break;
     default:
@@ -342,12 +330,6 @@ static void forward_signal(struct supervisor *super, const struct signalfd_sigin
     (void)kill(to_group ? -super->job_pid : super->job_pid, (int)info->ssi_signo);
 }
 
-static bool ends_processes(int signal_number)
-{
-    return signal_number == SIGHUP || signal_number == SIGINT || signal_number == SIGQUIT ||
-           signal_number == SIGTERM;
-}
-
 static void take_signal(struct supervisor *super, const struct signalfd_siginfo *info)
 {
     int number = (int)info->ssi_signo;
@@ -357,7 +339,7 @@ static void take_signal(struct supervisor *super, const struct signalfd_siginfo 
         return;
     }
     forward_signal(super, info);
-    if (!ends_processes(number))
+    if (!rkt_signal_ends_processes(number))
         return;
     tell_sidecar(super, RKT_CONTROL_STOP, number);
     if (super->job_pid)
@@ -372,7 +354,7 @@ static void read_signals(struct supervisor *super)
 {
     struct signalfd_siginfo info;
 
-    while (read(super->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+    while (read(super->signals.fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
         take_signal(super, &info);
 }
 
@@ -465,7 +447,7 @@ static void run_loop(struct supervisor *super)
 {
     while (!is_finished(super)) {
         struct pollfd items[] = {
-            {.fd = super->signal_fd, .events = POLLIN},
+            {.fd = super->signals.fd, .events = POLLIN},
             {.fd = super->control_fd, .events = POLLIN},
             {.fd = super->hold_fd, .events = POLLIN},
         };
@@ -481,29 +463,6 @@ static void run_loop(struct supervisor *super)
     }
 }
 
-/* A signal that the launcher had us ignore stays ignored, for us and for the job. */
-static void block_signals(struct supervisor *super)
-{
-    struct sigaction child = {.sa_handler = SIG_DFL};
-    sigset_t handled, pipe_only;
-
-    (void)sigemptyset(&handled);
-    (void)sigaddset(&handled, SIGCHLD);
-    for (size_t i = 0; i < sizeof(HANDLED_SIGNALS) / sizeof(HANDLED_SIGNALS[0]); i++) {
-        struct sigaction action;
-
-        if (sigaction(HANDLED_SIGNALS[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            (void)sigaddset(&handled, HANDLED_SIGNALS[i]);
-    }
-    (void)sigaction(SIGCHLD, &child, &super->job_config.sigchld);
-    (void)pthread_sigmask(SIG_BLOCK, &handled, &super->job_config.signal_mask);
-    /* A line for a reader of stderr who has left must not end us. */
-    (void)sigemptyset(&pipe_only);
-    (void)sigaddset(&pipe_only, SIGPIPE);
-    (void)pthread_sigmask(SIG_BLOCK, &pipe_only, NULL);
-    super->signal_fd = signalfd(-1, &handled, SFD_NONBLOCK | SFD_CLOEXEC);
-}
-
 static enum rkt_status start_processes(struct supervisor *super, struct rkt_error *err)
 {
     struct rkt_sidecar_config sidecar = super->config->sidecar;
@@ -511,6 +470,8 @@ static enum rkt_status start_processes(struct supervisor *super, struct rkt_erro
     struct rkt_error sidecar_err;
 
     super->job_config.guard_fd = super->guard.fd;
+    super->job_config.signal_mask = super->signals.mask;
+    super->job_config.sigchld = super->signals.child;
     super->job_config.plan.socket_path = super->dir.socket_path;
     status = rkt_job_start(&super->job_config, &super->job_pid, &super->hold_fd, err);
     if (status != RKT_OK)
@@ -533,7 +494,6 @@ enum rkt_status rkt_supervise(const struct rkt_supervisor_config *config, const 
     struct supervisor super = {
         .config = config,
         .job_config = config->job,
-        .signal_fd = -1,
         .hold_fd = -1,
         .control_fd = -1,
         .mpi_watch.next_ns = RKT_MPI_WATCH_NEVER,
@@ -549,12 +509,9 @@ enum rkt_status rkt_supervise(const struct rkt_supervisor_config *config, const 
     status = rkt_guard_start(&super.dir, &super.guard, err);
     if (status != RKT_OK)
         goto remove_dir;
-    block_signals(&super);
-    if (super.signal_fd < 0) {
-        status = rkt_fail_errno(err, RKT_ERR_IO, "cannot listen to signals");
-        goto end_guard;
-    }
-    status = start_processes(&super, err);
+    status = rkt_signals_open(&super.signals, err);
+    if (status == RKT_OK)
+        status = start_processes(&super, err);
     if (status != RKT_OK)
         goto end_guard;
     run_loop(&super);

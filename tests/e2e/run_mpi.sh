@@ -168,6 +168,17 @@ mpirun_pid=
 timeline_opens
 until_true nobody_is_left
 
+case="a job that loads MPI itself is told, once"
+cat >loads_mpi.py <<'PY'
+import ctypes, ctypes.util, time
+ctypes.CDLL(ctypes.util.find_library("mpi"))
+while "MPI library" not in open("err").read():
+    time.sleep(0.1)
+PY
+try 2 python3 loads_mpi.py
+code_is 0
+count_is "the job has loaded an MPI library" 1 err
+
 case="torchrun as the command: it sets the ranks itself"
 cat >torchrun <<'SH'
 #!/bin/bash

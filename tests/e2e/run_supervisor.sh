@@ -160,6 +160,14 @@ prints "socket none"
 says "not ready in time: the job runs untraced"
 lines_are 2 # the other: that the sidecar had to be killed
 
+begin "a signal ends a job that is still held" never-ready
+start sh -c 'echo started'
+until_true sh -c 'ls run/*/socket'
+kill -TERM "$pid"
+finish
+code_is 143
+[ ! -s out ] || fail "the job was started"
+
 begin "a sidecar that ends at once: the job runs untraced, with one line" early-exit
 try sh -c 'echo "socket ${RANKTRACE_SOCKET:-none}"; exit 6'
 code_is 6

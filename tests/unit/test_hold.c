@@ -41,6 +41,46 @@ static void an_order_reaches_the_job_whole(void **state)
     assert_string_equal(got.master_port, "1234");
 }
 
+static void a_master_is_taken_whole_or_not_at_all(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *host;
+        const char *port;
+    } cases[] = {
+        {"node7 29500", "node7", "29500"},
+        {"2001:db8::1 65535", "2001:db8::1", "65535"},
+        {"", "", ""},
+        {"node7", "", ""},
+        {" 29500", "", ""},
+        {"node7 ", "", ""},
+        {"node7 0", "", ""},
+        {"node7 65536", "", ""},
+        {"node7 29500 x", "", ""},
+        {"node7 -1", "", ""},
+        {"node7 00000000000000029500", "", ""},
+    };
+    char long_text[400];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct rkt_hold_order order = {true, "before", "1"};
+
+        rkt_hold_order_set_master(&order, cases[i].text);
+        if (strcmp(order.master_host, cases[i].host) != 0 ||
+            strcmp(order.master_port, cases[i].port) != 0)
+            fail_msg("'%s' gave '%s' '%s'", cases[i].text, order.master_host, order.master_port);
+    }
+    for (size_t host_len = 255; host_len <= 256; host_len++) {
+        struct rkt_hold_order order = {.is_traced = true};
+
+        memset(long_text, 'h', host_len);
+        memcpy(long_text + host_len, " 7", 3);
+        rkt_hold_order_set_master(&order, long_text);
+        assert_int_equal(strlen(order.master_host), host_len == 255 ? 255 : 0);
+    }
+}
+
 static void without_an_order_the_wait_has_an_end(void **state)
 {
     const struct pair *pair = *state;
@@ -76,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_order_reaches_the_job_whole, make_pair, close_pair),
+        cmocka_unit_test(a_master_is_taken_whole_or_not_at_all),
         cmocka_unit_test_setup_teardown(without_an_order_the_wait_has_an_end, make_pair,
                                         close_pair),
         cmocka_unit_test_setup_teardown(each_side_sees_the_other_ones_end, make_pair, close_pair),

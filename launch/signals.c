@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launch/signals.h"
+
+#include <stddef.h>
+#include <sys/signalfd.h>
+
+static const int HANDLED[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT};
+
+enum rkt_status rkt_signals_open(struct rkt_signals *signals_out, struct rkt_error *err)
+{
+    struct sigaction by_default = {.sa_handler = SIG_DFL};
+    sigset_t handled, pipe_only;
+
+    (void)sigemptyset(&handled);
+    (void)sigaddset(&handled, SIGCHLD);
+    for (size_t i = 0; i < sizeof(HANDLED) / sizeof(HANDLED[0]); i++) {
+        struct sigaction action;
+
+        if (sigaction(HANDLED[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            (void)sigaddset(&handled, HANDLED[i]);
+    }
+    signals_out->fd = signalfd(-1, &handled, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (signals_out->fd < 0)
+        return rkt_fail_errno(err, RKT_ERR_IO, "cannot listen to signals");
+    /* A launcher that ignores SIGCHLD would take the job's code from us. */
+    (void)sigaction(SIGCHLD, &by_default, &signals_out->child);
+    (void)pthread_sigmask(SIG_BLOCK, &handled, &signals_out->mask);
+    /* A line for a reader of stderr who has left must not end us. */
+    (void)sigemptyset(&pipe_only);
+    (void)sigaddset(&pipe_only, SIGPIPE);
+    (void)pthread_sigmask(SIG_BLOCK, &pipe_only, NULL);
+    return RKT_OK;
+}
+
+bool rkt_signal_ends_processes(int signal_number)
+{
+    return signal_number == SIGHUP || signal_number == SIGINT || signal_number == SIGQUIT ||
+           signal_number == SIGTERM;
+}
