@@ -265,7 +265,7 @@ static void close_file(struct rkt_aggregator *aggregator)
     if (status == RKT_OK)
         status = rkt_receiver_close(aggregator->receiver, &err);
     aggregator->is_file_whole = status == RKT_OK;
-    if (status != RKT_OK)
+    if (status != RKT_OK && !rkt_receiver_has_failed(aggregator->receiver))
         rkt_log(RKT_LOG_ERROR, "aggregator", "the file has no index; it is readable all the same",
                 "reason=\"%s\"", err.text);
     aggregator->phase = RKT_AGGREGATOR_CLOSED;

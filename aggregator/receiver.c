@@ -183,13 +183,26 @@ enum rkt_status rkt_receiver_append(struct rkt_receiver *receiver, enum rkt_fram
 
 enum rkt_status rkt_receiver_close(struct rkt_receiver *receiver, struct rkt_error *err)
 {
+    struct rkt_error why = {0};
+    enum rkt_status status;
+
     receiver->is_closed = true;
     if (receiver->has_failed) {
         if (err)
             *err = receiver->failure;
         return receiver->failure.status;
     }
-    return rkt_store_writer_close(receiver->store, err);
+    status = rkt_store_writer_close(receiver->store, &why);
+    if (status == RKT_ERR_IO)
+        remember_failure(receiver, &why);
+    if (status != RKT_OK && err)
+        *err = why;
+    return status;
+}
+
+bool rkt_receiver_has_failed(const struct rkt_receiver *receiver)
+{
+    return receiver->has_failed;
 }
 
 const struct rkt_source_streams *rkt_receiver_streams(const struct rkt_receiver *receiver)

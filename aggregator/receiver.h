@@ -47,6 +47,9 @@ enum rkt_status rkt_receiver_append(struct rkt_receiver *receiver, enum rkt_fram
 /* RKT_ERR_IO: the file is not whole, because of this or of an earlier failure. */
 enum rkt_status rkt_receiver_close(struct rkt_receiver *receiver, struct rkt_error *err);
 
+/* A write failed, and that was said. */
+bool rkt_receiver_has_failed(const struct rkt_receiver *receiver);
+
 const struct rkt_source_streams *rkt_receiver_streams(const struct rkt_receiver *receiver);
 uint64_t rkt_receiver_bytes(const struct rkt_receiver *receiver);
 

@@ -4,6 +4,7 @@
  * (RKT_SIDECAR_MPI), which is the same over MPI. On rank 0 the aggregator runs in the same loop.
  */
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,6 +232,7 @@ int main(int argc, char **argv)
     enum rkt_status status;
 
     rkt_log_init(-1);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file size limit is as a full disk: said, survived */
     status = rkt_sidecar_options_parse(argc, argv, &program.options, &err);
     if (status == RKT_END)
         return 0;

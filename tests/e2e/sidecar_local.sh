@@ -81,4 +81,20 @@ read -r kernels comms steps lost <"$work/counts"
 [ $((kernels + comms + steps + lost)) = 202001 ] ||
     complain "kept $kernels + $comms + $steps and lost $lost are not the 202001 that were pushed"
 
+# A full disk: one error, and all that was written before can be read.
+mkdir "$work/small"
+if unshare -m mount -t tmpfs -o size=64k none "$work/small" 2>/dev/null; then
+    case="a full disk costs what does not fit, and nothing else"
+    code=0
+    SUMMARY=$summary unshare -m sh -c 'mount -t tmpfs -o size=64k none "$0" && "$@" && exec "$SUMMARY" "$0/out"' \
+        "$work/small" "$build/bin/ranktrace-run" -o "$work/small/out" --no-report -- \
+        "$job" events 500000 threads 2 >"$work/out" 2>"$work/err" || code=$?
+    code_is 0
+    has '^run ranks=1 trailer=0 damaged=0 gaps=0 sources=2'
+    has 'role=rank rank=0 kernels=[1-9][0-9]{4,} .* end=none'
+    [ "$(grep -c 'level=error' "$work/err")" = 1 ] || complain "not one error"
+else
+    echo "skipped: a full disk needs a mount of its own (unshare -m)"
+fi
+
 exit $((failures > 0))
