@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdlib.h>
 
 #include "analysis/cause.h"
@@ -6,10 +7,13 @@
 #include "analysis/steady.h"
 #include "analysis/step_table.h"
 
-/* A step's straggler stands out by 1 % of the step and by three times its own noise. */
+/*
+ * A rank stands out in a step by 1 % of it. Over the steps the median of its excess, or of one part
+ * of it, must be three times as large as the median of noise would be: 1.4826 MAD is the standard
+ * deviation of normal noise, and 1.2533 / sqrt(n) of it that of the median of n steps.
+ */
 #define SHARE_OF_STEP 0.01
-#define NOISE_SIGMAS (3 * 1.4826)
-#define NOISE_STEPS_MIN 5u
+#define NOISE_SIGMAS (3 * 1.4826 * 1.2533)
 
 #define CAUSE_COUNT (RKT_CAUSE_OTHER + 1)
 
@@ -68,32 +72,64 @@ static const struct rkt_step_result *step_of(const struct excess_table *table, s
     return table->steps->rows[table->rows[row]].by_rank[rank].step;
 }
 
-static void fill_excess(struct excess_table *table, int64_t *values)
+static int compare_i64(const void *a, const void *b)
 {
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* One sort per step: without the rank itself, the middle of the others is the sorted value there,
+ * or the next one where the rank stood before it. */
+static void fill_excess(struct excess_table *table)
+{
+    size_t middle = (table->rank_count - 2) / 2;
+    int64_t *sorted = table->room;
+
     for (size_t i = 0; i < table->row_count; i++) {
+        int64_t *excess = &table->excess[i * table->rank_count];
+
         for (size_t r = 0; r < table->rank_count; r++)
-            values[r] = step_of(table, i, r)->own_work_ns;
-        for (size_t r = 0; r < table->rank_count; r++)
-            table->excess[i * table->rank_count + r] =
-                above_others(values, table->rank_count, r, table->room);
+            sorted[r] = step_of(table, i, r)->own_work_ns;
+        qsort(sorted, table->rank_count, sizeof(*sorted), compare_i64);
+        for (size_t r = 0; r < table->rank_count; r++) {
+            int64_t own_ns = step_of(table, i, r)->own_work_ns;
+
+            excess[r] = own_ns - sorted[own_ns <= sorted[middle] ? middle + 1 : middle];
+        }
     }
 }
 
-static int64_t median_excess(const struct excess_table *table, size_t rank)
+/* Median over the steps of one rank's excess, as a whole or of one part. */
+struct typical {
+    int64_t median_ns;
+    bool is_more_than_noise;
+};
+
+/* Reorders `values`, one per step. */
+static struct typical typical_of(int64_t *values, size_t count)
+{
+    struct typical typical = {.median_ns = rkt_median_i64(values, count)};
+    int64_t mad_ns = rkt_mad_i64(values, count, typical.median_ns);
+
+    typical.is_more_than_noise =
+        (double)typical.median_ns > NOISE_SIGMAS * (double)mad_ns / sqrt((double)count);
+    return typical;
+}
+
+static struct typical typical_excess(const struct excess_table *table, size_t rank)
 {
     for (size_t i = 0; i < table->row_count; i++)
         table->room[i] = table->excess[i * table->rank_count + rank];
-    return rkt_median_i64(table->room, table->row_count);
+    return typical_of(table->room, table->row_count);
 }
 
-/* 3 x 1.4826 x MAD over the steps of the rank's excess; 0 where there are too few. */
-static int64_t noise_of(const struct excess_table *table, size_t rank)
+static double least_that_counts_ns(const struct excess_table *table)
 {
-    int64_t median_ns = median_excess(table, rank);
-
-    if (table->row_count < NOISE_STEPS_MIN)
-        return 0;
-    return (int64_t)(NOISE_SIGMAS * (double)rkt_mad_i64(table->room, table->row_count, median_ns));
+    for (size_t i = 0; i < table->row_count; i++)
+        table->room[i] = table->steps->rows[table->rows[i]].longest_ns;
+    return SHARE_OF_STEP * (double)rkt_median_i64(table->room, table->row_count);
 }
 
 static size_t largest_in_row(const struct excess_table *table, size_t row)
@@ -106,34 +142,33 @@ static size_t largest_in_row(const struct excess_table *table, size_t row)
     return largest;
 }
 
-/* Steps in which `rank` stands out; `noise_ns` is its own. */
-static uint32_t count_named(const struct excess_table *table, size_t rank, int64_t noise_ns)
+/* For each rank the steps in which it has the largest excess, by over 1 % of the step. */
+static void count_named(const struct excess_table *table, int64_t *named)
 {
-    uint32_t named = 0;
-
     for (size_t i = 0; i < table->row_count; i++) {
-        int64_t excess_ns = table->excess[i * table->rank_count + rank];
+        size_t rank = largest_in_row(table, i);
         double share_ns = SHARE_OF_STEP * (double)table->steps->rows[table->rows[i]].longest_ns;
 
-        named += largest_in_row(table, i) == rank && (double)excess_ns > share_ns &&
-                 excess_ns > noise_ns;
+        named[rank] += (double)table->excess[i * table->rank_count + rank] > share_ns;
     }
-    return named;
 }
 
-static void name_straggler(const struct excess_table *table, struct rkt_straggler *straggler)
+/* The rank that stands out most often; true when its excess as a whole is more than noise. */
+static bool find_candidate(const struct excess_table *table, int64_t *named,
+                           struct rkt_straggler *straggler)
 {
-    straggler->steps_in_all = (uint32_t)table->row_count;
-    for (size_t r = 0; r < table->rank_count; r++) {
-        uint32_t named = count_named(table, r, noise_of(table, r));
+    struct typical typical;
+    uint32_t rank = 0;
 
-        if (named <= straggler->step_count)
-            continue;
-        straggler->rank = (uint32_t)r;
-        straggler->step_count = named;
-    }
-    straggler->is_found = (size_t)straggler->step_count * 2 > table->row_count;
-    straggler->excess_ns = median_excess(table, straggler->rank);
+    count_named(table, named);
+    for (uint32_t r = 1; r < table->rank_count; r++)
+        rank = named[r] > named[rank] ? r : rank;
+    typical = typical_excess(table, rank);
+    straggler->rank = rank;
+    straggler->step_count = (uint32_t)named[rank];
+    straggler->steps_in_all = (uint32_t)table->row_count;
+    straggler->excess_ns = typical.median_ns;
+    return typical.is_more_than_noise;
 }
 
 static int64_t work_by_cause(const struct excess_table *table, size_t row, size_t rank, int cause)
@@ -144,35 +179,52 @@ static int64_t work_by_cause(const struct excess_table *table, size_t row, size_
     return by_cause_ns[cause];
 }
 
-/* The part in which it exceeds the median rank most, by the median over the steps. */
-static void find_cause(const struct excess_table *table, int64_t *values,
-                       struct rkt_straggler *straggler)
+static struct typical typical_part(const struct excess_table *table, size_t rank, int cause,
+                                   int64_t *values)
 {
     int64_t *excess = table->excess; /* no longer needed: one number per step */
 
-    for (int cause = RKT_CAUSE_COMPUTE; cause < CAUSE_COUNT; cause++) {
-        int64_t median_ns;
-
-        for (size_t i = 0; i < table->row_count; i++) {
-            for (size_t r = 0; r < table->rank_count; r++)
-                values[r] = work_by_cause(table, i, r, cause);
-            excess[i] = above_others(values, table->rank_count, straggler->rank, table->room);
-        }
-        median_ns = rkt_median_i64(excess, table->row_count);
-        if (median_ns <= straggler->cause_ns)
-            continue;
-        straggler->cause = (enum rkt_cause)cause;
-        straggler->cause_ns = median_ns;
+    for (size_t i = 0; i < table->row_count; i++) {
+        for (size_t r = 0; r < table->rank_count; r++)
+            values[r] = work_by_cause(table, i, r, cause);
+        excess[i] = above_others(values, table->rank_count, rank, table->room);
     }
+    return typical_of(excess, table->row_count);
 }
 
-static enum rkt_status describe(struct rkt_result *result, struct excess_table *table,
-                                int64_t *values, struct rkt_arena *arena, struct rkt_error *err)
+/*
+ * The part in which it exceeds the others most, one that is more than noise before one that may
+ * be. True for the former: noise in computing must not hide a constant delay in another part.
+ */
+static bool find_cause(const struct excess_table *table, int64_t *values,
+                       struct rkt_straggler *straggler)
 {
-    struct rkt_straggler *straggler = &result->straggler;
+    double least_ns = least_that_counts_ns(table);
+    bool is_certain = false;
 
-    find_cause(table, values, straggler);
-    return rkt_name_cause(result, table->steps, straggler, arena, err);
+    for (int cause = RKT_CAUSE_COMPUTE; cause < CAUSE_COUNT; cause++) {
+        struct typical part = typical_part(table, straggler->rank, cause, values);
+        bool counts = part.is_more_than_noise && (double)part.median_ns > least_ns;
+
+        if (part.median_ns <= 0 || (is_certain && !counts))
+            continue;
+        if (counts == is_certain && part.median_ns <= straggler->cause_ns)
+            continue;
+        straggler->cause = (enum rkt_cause)cause;
+        straggler->cause_ns = part.median_ns;
+        is_certain = counts;
+    }
+    return is_certain;
+}
+
+static void name_straggler(const struct excess_table *table, int64_t *values,
+                           struct rkt_straggler *straggler)
+{
+    bool is_certain = find_candidate(table, values, straggler);
+    bool is_usual = (size_t)straggler->step_count * 2 > table->row_count;
+
+    is_certain |= find_cause(table, values, straggler);
+    straggler->is_found = is_usual && is_certain;
 }
 
 static enum rkt_status look_at(struct rkt_result *result, const struct rkt_step_table *steps,
@@ -194,11 +246,11 @@ static enum rkt_status look_at(struct rkt_result *result, const struct rkt_step_
             if (rkt_step_row_is_steady(steps, i))
                 table.rows[table.row_count++] = i;
         }
-        fill_excess(&table, values);
+        fill_excess(&table);
         if (table.row_count >= RKT_STRAGGLER_STEPS_MIN && result->collective_count > 0)
-            name_straggler(&table, &result->straggler);
+            name_straggler(&table, values, &result->straggler);
         if (result->straggler.is_found)
-            status = describe(result, &table, values, arena, err);
+            status = rkt_name_cause(result, steps, &result->straggler, arena, err);
     }
     free(values);
     free(table.rows);

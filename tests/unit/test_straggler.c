@@ -3,6 +3,7 @@
 
 #include "analysis/stages.h"
 #include "fake_run.h"
+#include "rkt_random.h"
 #include "rkt_test.h"
 
 #define MS INT64_C(1000000)
@@ -148,6 +149,36 @@ static void a_delay_in_few_steps_or_below_one_percent_names_nobody(void **state)
     find(&run);
     assert_false(run.result.straggler.is_found);
     fake_run_release(&run);
+}
+
+static void a_constant_delay_is_found_under_noise_and_noise_alone_is_not(void **state)
+{
+    static const size_t STEPS[] = {10, 60};
+
+    (void)state;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        bool is_delayed = seed % 2 == 1;
+        struct rkt_random random = {seed};
+        struct fake_run run;
+
+        fake_run_init(&run, 2);
+        for (size_t r = 0; r < 2; r++) {
+            add_steps(&run, r, STEPS[seed / 2 % 2], r == 1 && is_delayed ? 20 * MS : 0, input_part);
+            for (size_t i = 0; i < STEPS[seed / 2 % 2]; i++) {
+                struct rkt_partition *parts = &run.result.ranks[r].steps[i].window.parts;
+                int64_t noise_ns = (int64_t)rkt_random_below(&random, 20 * MS) - 10 * MS;
+
+                parts->compute_ns += noise_ns;
+                parts->comm_wait_ns -= noise_ns;
+            }
+        }
+        find(&run);
+        if (run.result.straggler.is_found != is_delayed)
+            fail_msg("seed %u: %d", (unsigned)seed, run.result.straggler.is_found);
+        if (is_delayed)
+            assert_int_equal(run.result.straggler.cause, RKT_CAUSE_INPUT);
+        fake_run_release(&run);
+    }
 }
 
 static void warmup_is_left_out(void **state)
@@ -345,6 +376,7 @@ int main(void)
         cmocka_unit_test(a_run_of_equal_ranks_names_nobody),
         cmocka_unit_test(a_slow_rank_is_named_with_the_part_that_is_larger),
         cmocka_unit_test(a_delay_in_few_steps_or_below_one_percent_names_nobody),
+        cmocka_unit_test(a_constant_delay_is_found_under_noise_and_noise_alone_is_not),
         cmocka_unit_test(warmup_is_left_out),
         cmocka_unit_test(only_steps_that_all_ranks_have_are_compared),
         cmocka_unit_test(ranks_without_a_common_collective_hold_nobody_up),
