@@ -30,7 +30,8 @@ import time
 
 FORWARD, BACKWARD, OPTIMIZER, INPUT, COMM_WAIT = 2, 3, 4, 5, 6
 CPU_BACKENDS = {"gloo", "mpi"}
-SETTLE_SECONDS = 1.0
+SETTLE_SECONDS = 1.0  # at most, after a backward
+SETTLE_SLEEP_SECONDS = 50e-6
 KEPT_MAX = 4096  # callbacks of one backward, two a bucket
 
 
@@ -73,6 +74,12 @@ def library_path():
     raise OSError("RANKTRACE_LIBRARY is not set")
 
 
+def references_of_one_holder():
+    """What getrefcount says, asked as settle() does, of a callback that only a list holds."""
+    for callback, _future in [(lambda: None, None)]:
+        return sys.getrefcount(callback)
+
+
 class Hook:
     """State of one process. The training loop is one thread; buckets may end on others."""
 
@@ -83,6 +90,7 @@ class Hook:
         self.saw_backward = False
         self.waiting_thread = None  # the thread whose backward has handed over its last bucket
         self.kept = []  # (callback, its future) of the last backward's buckets
+        self.alone = references_of_one_holder()
 
     def enter(self):
         """Something of an iteration begins: open the first step."""
@@ -101,26 +109,24 @@ class Hook:
         self.marks.begin(COMM_WAIT)
 
     def keep(self, callback, future):
-        """Hold both until the next backward, so that no other thread is the last to drop them.
-
-        A thread of the backend drops its own references some time after the collective. Dropping
-        the last one takes the interpreter's lock; while the interpreter ends, asking for that lock
-        ends the thread, and PyTorch's C++ takes the process down with it (SIGABRT at exit).
-        """
+        """Hold both until the backend's threads have dropped them: see settle()."""
         if len(self.kept) < KEPT_MAX:
             self.kept.append((callback, future))
         return future
 
     def settle(self):
-        """At exit: wait until the backend's threads have dropped our callbacks, which takes the
-        lock even when it is not the last reference."""
+        """Wait, after every backward, until no thread of the backend holds a callback of ours.
+
+        Such a thread drops its reference some time after the collective, and needs the
+        interpreter's lock for it. PyTorch ends these threads in destructors that hold the lock
+        (a model that goes out of scope) or when the interpreter is gone: then the job would hang
+        or abort. Usually this is one short sleep; a thread that takes longer is left alone.
+        """
         deadline = time.monotonic() + SETTLE_SECONDS
-        alone = None
-        for callback, _future in [(lambda: None, None), *self.kept]:
-            if alone is None:
-                alone = sys.getrefcount(callback)  # of one that nobody else holds
-            while sys.getrefcount(callback) > alone and time.monotonic() < deadline:
-                time.sleep(0.001)
+        for callback, _future in self.kept:
+            while sys.getrefcount(callback) > self.alone and time.monotonic() < deadline:
+                time.sleep(SETTLE_SLEEP_SECONDS)
+        self.kept.clear()
 
     def end_wait(self):
         if self.waiting_thread == threading.get_ident():
@@ -160,7 +166,6 @@ def wrap_backward(hook, torch):
     @functools.wraps(inner)
     def backward(*args, **kwargs):
         hook.enter()
-        hook.kept.clear()
         hook.marks.begin(BACKWARD)
         try:
             return inner(*args, **kwargs)
@@ -168,6 +173,7 @@ def wrap_backward(hook, torch):
             hook.end_wait()
             hook.marks.end(BACKWARD)
             hook.saw_backward = True
+            hook.settle()
 
     torch.autograd.backward = backward
 
