@@ -30,10 +30,10 @@ static enum rkt_status index_calls(const struct rkt_rank_trace *trace,
  * The runtime's call and the driver's inside it have one correlation: the outermost is the launch
  * as the program sees it. Calls are sorted by start, so only equal starts need a second look.
  */
-static void join_launch(const struct rkt_rank_trace *trace, const struct rkt_key_index *items,
+static void join_launch(struct rkt_rank_trace *trace, const struct rkt_key_index *items,
                         size_t count, struct rkt_work *work)
 {
-    const struct rkt_call *launch;
+    struct rkt_call *launch;
     size_t at;
 
     if (work->correlation_id == 0)
@@ -43,7 +43,7 @@ static void join_launch(const struct rkt_rank_trace *trace, const struct rkt_key
         return;
     launch = &trace->calls[items[at].index];
     for (at++; at < count && items[at].key == work->correlation_id; at++) {
-        const struct rkt_call *other = &trace->calls[items[at].index];
+        struct rkt_call *other = &trace->calls[items[at].index];
 
         if (other->start_ns == launch->start_ns && other->end_ns > launch->end_ns)
             launch = other;
@@ -51,6 +51,9 @@ static void join_launch(const struct rkt_rank_trace *trace, const struct rkt_key
     work->launch_start_ns = launch->start_ns;
     work->launch_end_ns = launch->end_ns;
     work->launch_thread_id = launch->thread_id;
+    /* A copy to or from pageable memory waits for its end, whatever its name says. */
+    if (work->work_class == RKT_WORK_COPY && launch->end_ns >= work->end_ns)
+        launch->call_class = RKT_CALL_BLOCKING;
 }
 
 static bool is_host_wait(const struct rkt_event *sync)

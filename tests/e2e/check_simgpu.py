@@ -41,9 +41,8 @@ def check_common(name, report, facts):
     assert sum(c["bytes"] for c in collectives) == facts[0]["collective_bytes"], name
 
 
-def idle_share(report, cause):
-    parts = report["summary"]["parts_ns"]
-    return parts["idle"][cause] / report["summary"]["rank_windows_ns"]
+def idle(report, cause):
+    return report["summary"]["parts_ns"]["idle"][cause]
 
 
 def main():
@@ -64,8 +63,8 @@ def main():
 
     clean = reports["clean"]
     sync, gaps = reports["hidden-sync"], reports["launch-gaps"]
-    assert idle_share(sync, "sync") > 0.02 > idle_share(clean, "sync"), "hidden-sync"
-    assert idle_share(gaps, "host") > 0.05 > idle_share(clean, "host"), "launch-gaps"
+    assert idle(sync, "sync") > max(idle(sync, "host"), 4 * idle(clean, "sync")), "hidden-sync"
+    assert idle(gaps, "host") > max(idle(gaps, "sync"), 4 * idle(clean, "host")), "launch-gaps"
     assert clean["summary"]["backward_overlap"] > 0.5, clean["summary"]
     assert reports["no-overlap"]["summary"]["backward_overlap"] < 0.05, "no-overlap"
     for name, report in reports.items():

@@ -101,6 +101,30 @@ static void copies_keep_what_is_known_of_them(void **state)
     assert_int_equal(fx->trace->works[1].is_async, 0);
 }
 
+static void a_copy_that_its_call_waited_for_blocked_the_host(void **state)
+{
+    static const struct {
+        uint64_t call_end_ns;
+        enum rkt_call_class call_class;
+    } cases[] = {
+        {1199, RKT_CALL_LAUNCH}, /* returned before the copy's end */
+        {1200, RKT_CALL_BLOCKING},
+        {1900, RKT_CALL_BLOCKING},
+    };
+    struct rank_store *fx = *state;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        add_call(fx, "cudaMemcpyAsync", i + 1, 900 + i, cases[i].call_end_ns);
+        add_event(fx, (struct rkt_event){.kind = RKT_EVENT_MEMCPY,
+                                         .start_ns = 1000,
+                                         .end_ns = 1200,
+                                         .correlation_id = i + 1});
+    }
+    rank_store_load(fx, NULL);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(fx->trace->calls[i].call_class, cases[i].call_class);
+}
+
 static void the_users_pattern_names_more_comm_kernels(void **state)
 {
     struct rank_store *fx = *state;
@@ -320,6 +344,7 @@ int main(void)
         TEST(impossible_times_are_left_out_and_counted),
         TEST(a_collective_on_which_the_host_waits_as_long_is_kept),
         TEST(copies_keep_what_is_known_of_them),
+        TEST(a_copy_that_its_call_waited_for_blocked_the_host),
         TEST(the_users_pattern_names_more_comm_kernels),
         TEST(a_pattern_that_is_none_is_refused_by_name),
         TEST(sync_records_block_only_where_no_call_says_it),
