@@ -7,11 +7,10 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "analysis/analysis.h"
 #include "analysis/report/report.h"
 #include "common/options.h"
+#include "launch/result_file.h"
 
 #define EXIT_DONE 0
 #define EXIT_FAILED 1
@@ -65,48 +64,11 @@ static const struct rkt_report_format *find_format(const char *name, struct rkt_
     return NULL;
 }
 
-/* A file that could not be written whole is removed: half a report looks like a report. */
-static enum rkt_status write_file(const struct rkt_report_format *format, const char *path,
-                                  const struct rkt_result *result, struct rkt_error *err)
-{
-    FILE *out = fopen(path, "we");
-    enum rkt_status status;
-
-    if (out == NULL)
-        return rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", path);
-    status = format->write(result, out, err);
-    if (fclose(out) != 0 && status == RKT_OK)
-        status = rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", path);
-    if (status != RKT_OK)
-        (void)unlink(path);
-    return status;
-}
-
-static enum rkt_status write_report(const struct report_options *options,
-                                    const struct rkt_report_format *format, const char *store,
-                                    struct rkt_error *err)
-{
-    const struct rkt_analysis_options analysis_options = {.step_range = options->step_range,
-                                                          .comm_kernel = options->comm_kernel};
-    struct rkt_store_reader *reader = NULL;
-    struct rkt_analysis *analysis = NULL;
-    enum rkt_status status = rkt_store_reader_open(store, &reader, err);
-
-    if (status == RKT_OK)
-        status = rkt_analysis_create(reader, &analysis_options, &analysis, err);
-    if (status == RKT_OK && options->output != NULL)
-        status = write_file(format, options->output, rkt_analysis_result(analysis), err);
-    else if (status == RKT_OK)
-        status = format->write(rkt_analysis_result(analysis), stdout, err);
-    rkt_analysis_destroy(analysis);
-    rkt_store_reader_close(reader);
-    return status;
-}
-
 int main(int argc, char **argv)
 {
     const struct rkt_report_format *format;
     struct report_options options = {0};
+    struct rkt_analysis_options analysis;
     struct rkt_error err = {0};
     enum rkt_status status;
     int next = 0;
@@ -123,7 +85,8 @@ int main(int argc, char **argv)
         rkt_fail(&err, RKT_ERR_INVALID, "give one timeline: %s", COMMAND.usage);
         return fail(&err, EXIT_WRONG_USE);
     }
-    status = write_report(&options, format, argv[next], &err);
+    analysis = (struct rkt_analysis_options){options.step_range, options.comm_kernel};
+    status = rkt_result_file_write(argv[next], &analysis, format->write, options.output, &err);
     if (status != RKT_OK)
         return fail(&err, status == RKT_ERR_INVALID ? EXIT_WRONG_USE : EXIT_FAILED);
     return EXIT_DONE;

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launch/result_file.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static enum rkt_status write_file(rkt_result_writer_fn write, const struct rkt_result *result,
+                                  const char *path, struct rkt_error *err)
+{
+    enum rkt_status status;
+    char *partial = NULL;
+    FILE *out;
+
+    if (asprintf(&partial, "%s.part", path) < 0)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a file name");
+    out = fopen(partial, "we");
+    if (!out) {
+        status = rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", path);
+        free(partial);
+        return status;
+    }
+    status = write(result, out, err);
+    if (fclose(out) != 0 && status == RKT_OK)
+        status = rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", path);
+    if (status == RKT_OK && rename(partial, path) != 0)
+        status = rkt_fail_errno(err, RKT_ERR_IO, "cannot rename a file to %s", path);
+    if (status != RKT_OK)
+        (void)unlink(partial);
+    free(partial);
+    return status;
+}
+
+enum rkt_status rkt_result_file_write(const char *store, const struct rkt_analysis_options *options,
+                                      rkt_result_writer_fn write, const char *output,
+                                      struct rkt_error *err)
+{
+    struct rkt_store_reader *reader = NULL;
+    struct rkt_analysis *analysis = NULL;
+    enum rkt_status status = rkt_store_reader_open(store, &reader, err);
+
+    if (status == RKT_OK)
+        status = rkt_analysis_create(reader, options, &analysis, err);
+    if (status == RKT_OK && output)
+        status = write_file(write, rkt_analysis_result(analysis), output, err);
+    else if (status == RKT_OK)
+        status = write(rkt_analysis_result(analysis), stdout, err);
+    rkt_analysis_destroy(analysis);
+    rkt_store_reader_close(reader);
+    return status;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_LAUNCH_RESULT_FILE_H
+#define RKT_LAUNCH_RESULT_FILE_H
+
+/*
+ * result_file - analyse a timeline and write what was found: whole or not at all.
+ *
+ * Place:   store -> analysis -> [result_file] -> a file, or standard output.
+ * On error: a file keeps another name until it is whole; half a report looks like a report.
+ * Threads: main.
+ */
+
+#include <stdio.h>
+
+#include "analysis/analysis.h"
+#include "common/status.h"
+
+typedef enum rkt_status (*rkt_result_writer_fn)(const struct rkt_result *result, FILE *out,
+                                                struct rkt_error *err);
+
+/* `output` NULL: standard output. `store` is a timeline or the folder of a run. */
+enum rkt_status rkt_result_file_write(const char *store, const struct rkt_analysis_options *options,
+                                      rkt_result_writer_fn write, const char *output,
+                                      struct rkt_error *err);
+
+#endif
