@@ -214,6 +214,13 @@ static void print_last_arriver(const struct rkt_result *result, FILE *out)
                       rkt_cell_duration(last->last_by_ns).text);
 }
 
+/* Of all ranks together, as the losses are: the median rank's share would not add up with them. */
+static int64_t compute_ns(const struct rkt_summary *summary)
+{
+    return summary->parts.compute_ns + summary->parts.overlapped_ns + summary->host.compute_ns +
+           summary->host.overlapped_ns;
+}
+
 static void print_answer(const struct rkt_result *result, const struct loss *loss, FILE *out)
 {
     const struct rkt_summary *summary = &result->summary;
@@ -234,8 +241,8 @@ static void print_answer(const struct rkt_result *result, const struct loss *los
     if (loss == NULL)
         return;
     rkt_text_line(out, "  Of the ranks' time %s computes. The largest loss is %s: %s.",
-                  rkt_cell_percent(summary->compute_share).text, loss->what,
-                  rkt_cell_percent(rkt_share(loss->ns, summary->parts_rank_ns)).text);
+                  rkt_cell_percent(rkt_share(compute_ns(summary), summary->parts_rank_ns)).text,
+                  loss->what, rkt_cell_percent(rkt_share(loss->ns, summary->parts_rank_ns)).text);
 }
 
 /* Why a headline number is n/a; "" where it is given. */

@@ -304,6 +304,24 @@ static void many_ranks_still_make_one_page(void **state)
     fake_run_release(&run);
 }
 
+static void the_answer_adds_up_over_all_ranks(void **state)
+{
+    struct fake_run run;
+    char *text;
+
+    (void)state;
+    make_straggling_run(&run, 2, 3);
+    run.result.summary.parts = (struct rkt_partition){
+        .window_ns = 100, .compute_ns = 40, .overlapped_ns = 10, .comm_wait_ns = 50};
+    run.result.summary.parts_rank_ns = 100;
+    run.result.summary.compute_share = 0.9; /* the median rank's */
+    text = write_report(&run, "text");
+    assert_non_null(strstr(text, "Of the ranks' time 50.0% computes. The largest loss is waiting "
+                                 "for the last rank to arrive: 50.0%."));
+    free(text);
+    fake_run_release(&run);
+}
+
 static void a_run_without_any_rank_is_said_so(void **state)
 {
     struct fake_run run;
@@ -348,6 +366,7 @@ int main(void)
         cmocka_unit_test(reports_are_as_they_were),
         cmocka_unit_test(the_json_report_has_every_number_and_its_unit),
         cmocka_unit_test(many_ranks_still_make_one_page),
+        cmocka_unit_test(the_answer_adds_up_over_all_ranks),
         cmocka_unit_test(a_run_without_any_rank_is_said_so),
         cmocka_unit_test(long_lines_break_at_spaces),
     };
