@@ -434,20 +434,32 @@ static void print_next(const struct rkt_result *result, const struct loss *loss,
     rkt_text_line(out, "  See it: ranktrace export, then open the file in ui.perfetto.dev.");
 }
 
-enum rkt_status rkt_report_write_text(const struct rkt_result *result, FILE *out,
-                                      struct rkt_error *err)
+/* A page of n/a would hide what it comes to. */
+static void print_nothing(const struct rkt_result *result, FILE *out)
+{
+    bool is_import = result->run->producer == RKT_PRODUCER_KINETO;
+
+    (void)fputc('\n', out);
+    rkt_text_line(out, "ANSWER");
+    rkt_text_line(out, "  Nothing to measure: %s.",
+                  result->rank_count == 0 ? "no rank recorded anything"
+                                          : "no GPU work and no training step was recorded");
+    print_limits(result, out);
+    (void)fputc('\n', out);
+    rkt_text_line(out, "WHAT TO DO NEXT");
+    rkt_text_line(out, is_import ? "  Merge traces that hold GPU work: profile with "
+                                   "ProfilerActivity.CUDA, around at least one step."
+                                 : "  Run a command that trains with PyTorch or works on an NVIDIA "
+                                   "GPU, or mark its steps through ranktrace.h.");
+}
+
+static enum rkt_status print_page(const struct rkt_result *result, FILE *out, struct rkt_error *err)
 {
     struct loss losses[LOSS_COUNT];
     size_t loss_count = list_losses(&result->summary, losses);
     const struct loss *loss = largest_loss(losses, loss_count);
     enum rkt_status status;
 
-    if (result->rank_count == 0) {
-        print_head(result, out);
-        rkt_text_line(out, "no rank recorded anything");
-        return RKT_OK;
-    }
-    print_head(result, out);
     print_answer(result, loss, out);
     (void)fputc('\n', out);
     status = rkt_text_partition(result, out, err);
@@ -460,6 +472,21 @@ enum rkt_status rkt_report_write_text(const struct rkt_result *result, FILE *out
         return status;
     print_limits(result, out);
     print_next(result, loss, out);
+    return RKT_OK;
+}
+
+enum rkt_status rkt_report_write_text(const struct rkt_result *result, FILE *out,
+                                      struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+
+    print_head(result, out);
+    if (result->summary.parts_rank_ns > 0)
+        status = print_page(result, out, err);
+    else
+        print_nothing(result, out);
+    if (status != RKT_OK)
+        return status;
     if (fflush(out) != 0 || ferror(out))
         return rkt_fail_errno(err, RKT_ERR_IO, "cannot write the report");
     return RKT_OK;

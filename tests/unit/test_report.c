@@ -322,6 +322,30 @@ static void the_answer_adds_up_over_all_ranks(void **state)
     fake_run_release(&run);
 }
 
+static void a_run_without_work_says_what_to_do(void **state)
+{
+    struct fake_run run;
+    char *text;
+
+    (void)state;
+    fake_run_init(&run, 1);
+    run.info.producer = RKT_PRODUCER_CAPTURE;
+    analyse(&run);
+    check_page(&run, "no work");
+    text = write_report(&run, "text");
+    assert_non_null(strstr(text, "Nothing to measure: no GPU work and no training step"));
+    assert_non_null(strstr(text, "Run a command that trains with PyTorch"));
+    assert_null(strstr(text, "n/a, no work"));
+    assert_null(strstr(text, "NUMBERS"));
+    assert_null(strstr(text, "ranktrace export"));
+    free(text);
+    run.info.producer = RKT_PRODUCER_KINETO;
+    text = write_report(&run, "text");
+    assert_non_null(strstr(text, "ProfilerActivity.CUDA"));
+    free(text);
+    fake_run_release(&run);
+}
+
 static void a_run_without_any_rank_is_said_so(void **state)
 {
     struct fake_run run;
@@ -367,6 +391,7 @@ int main(void)
         cmocka_unit_test(the_json_report_has_every_number_and_its_unit),
         cmocka_unit_test(many_ranks_still_make_one_page),
         cmocka_unit_test(the_answer_adds_up_over_all_ranks),
+        cmocka_unit_test(a_run_without_work_says_what_to_do),
         cmocka_unit_test(a_run_without_any_rank_is_said_so),
         cmocka_unit_test(long_lines_break_at_spaces),
     };
