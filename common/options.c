@@ -278,25 +278,63 @@ static bool is_help(const struct rkt_command *command, const char *word)
     return false;
 }
 
+static bool is_option(const char *word)
+{
+    return word[0] == '-' && word[1] != '\0';
+}
+
+/* argv[at .. at + count) goes in front of the words from `first` on, which keep their order. */
+static void move_forward(char **argv, int first, int at, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char *word = argv[at + i];
+
+        memmove(&argv[first + i + 1], &argv[first + i], (size_t)(at - first) * sizeof(*argv));
+        argv[first + i] = word;
+    }
+}
+
+static enum rkt_status parse_words(const struct rkt_command *command, int argc, char **argv,
+                                   void *fields, int *next, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+    bool is_end = false;
+    int at = 1;
+
+    while (at < argc && !is_end && (is_option(argv[at]) || !command->takes_command)) {
+        int start = at;
+
+        if (!is_option(argv[at])) {
+            at++;
+            continue;
+        }
+        if (is_help(command, argv[at]))
+            return RKT_END;
+        is_end = strcmp(argv[at], "--") == 0;
+        if (is_end)
+            at++;
+        else
+            status = take_option(command, argc, argv, &at, fields, err);
+        if (status != RKT_OK)
+            return status;
+        move_forward(argv, *next, start, at - start);
+        *next += at - start;
+    }
+    return RKT_OK;
+}
+
 enum rkt_status rkt_options_parse(const struct rkt_command *command, int argc, char **argv,
                                   void *fields, int *next_out, struct rkt_error *err)
 {
     enum rkt_status status = apply_defaults(command, fields, err);
-    int at = 1;
+    int next = 1;
 
     if (status == RKT_OK)
         status = apply_environment(command, fields, err);
-    while (status == RKT_OK && at < argc && argv[at][0] == '-' && argv[at][1] != '\0') {
-        if (strcmp(argv[at], "--") == 0) {
-            at++;
-            break;
-        }
-        if (is_help(command, argv[at]))
-            return RKT_END;
-        status = take_option(command, argc, argv, &at, fields, err);
-    }
     if (status == RKT_OK)
-        *next_out = at;
+        status = parse_words(command, argc, argv, fields, &next, err);
+    if (status == RKT_OK)
+        *next_out = next;
     return status;
 }
 

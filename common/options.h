@@ -6,8 +6,8 @@
  * options - one table gives the parser, the environment names and --help.
  *
  * Command line beats environment beats default. Both "--name value" and
- * "--name=value"; "--" ends the options; the first word that is no option ends them
- * too. An unknown option is an error that names the nearest known one. Strings point
+ * "--name=value"; "--" ends the options. They may stand between and behind the words that are
+ * none, except where the first such word begins another command. An unknown option is an error that names the nearest known one. Strings point
  * into argv or the environment and are not copied.
  *
  *     static const struct rkt_option OPTIONS[] = {
@@ -18,6 +18,7 @@
  * Threads: main, before any other starts.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/status.h"
@@ -55,11 +56,12 @@ struct rkt_command {
     const char *details; /* more help under the options; NULL for none */
     const struct rkt_option *options;
     size_t option_count;
+    bool takes_command; /* the first word ends the options: what follows is not ours */
 };
 
 /*
- * Fill *fields (a zeroed struct) from defaults, environment and argv[1..].
- * *next_out is the index of the first argument that is no option.
+ * Fill *fields (a zeroed struct) from defaults, environment and argv[1..], and move the words
+ * that are no options behind those that are, in their order; *next_out is the first's index.
  * RKT_END: help or version was asked for and printed; the program ends with code 0.
  * RKT_ERR_INVALID: wrong use, said in *err; the program ends with code 2.
  */

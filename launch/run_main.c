@@ -67,6 +67,7 @@ static const struct rkt_command COMMAND = {
         "1 when it could not be started, 2 for wrong use.",
     .options = OPTIONS,
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .takes_command = true,
 };
 
 /* Variables that other parts read, besides those of OPTIONS. */

@@ -35,15 +35,23 @@ static const struct rkt_command COMMAND = {
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
 
-static enum rkt_status parse(const char **argv, struct fields *fields, int *next,
-                             struct rkt_error *err)
+static enum rkt_status parse_as(bool takes_command, const char **argv, struct fields *fields,
+                                int *next, struct rkt_error *err)
 {
+    struct rkt_command command = COMMAND;
     int argc = 0;
 
     while (argv[argc])
         argc++;
     *fields = (struct fields){0};
-    return rkt_options_parse(&COMMAND, argc, (char **)argv, fields, next, err);
+    command.takes_command = takes_command;
+    return rkt_options_parse(&command, argc, (char **)argv, fields, next, err);
+}
+
+static enum rkt_status parse(const char **argv, struct fields *fields, int *next,
+                             struct rkt_error *err)
+{
+    return parse_as(false, argv, fields, next, err);
 }
 
 static void defaults_hold_where_nothing_is_given(void **state)
@@ -63,7 +71,7 @@ static void defaults_hold_where_nothing_is_given(void **state)
     assert_int_equal(next, 1);
 }
 
-static void both_forms_and_letters_are_taken_until_the_first_word(void **state)
+static void the_first_word_begins_a_command_where_one_is_taken(void **state)
 {
     const char *argv[] = {"test", "-v",       "--output=a", "--count", "7",      "-n",
                           "x",    "--name=y", "cmd",        "-v",      "--typo", NULL};
@@ -72,13 +80,32 @@ static void both_forms_and_letters_are_taken_until_the_first_word(void **state)
     int next;
 
     (void)state;
-    assert_rkt_ok(parse(argv, &fields, &next, &err), err);
+    assert_rkt_ok(parse_as(true, argv, &fields, &next, &err), err);
     assert_true(fields.verbose);
     assert_string_equal(fields.output, "a");
     assert_int_equal(fields.count, 7);
     assert_int_equal(fields.names.count, 2);
     assert_string_equal(fields.names.items[1], "y");
     assert_string_equal(argv[next], "cmd");
+}
+
+static void options_may_stand_between_and_behind_the_words(void **state)
+{
+    const char *argv[] = {"test", "in1", "-v", "in2", "--count", "7", "in3",
+                          "-o",   "a",   "--", "-v",  "x",       NULL};
+    static const char *const WORDS[] = {"in1", "in2", "in3", "-v", "x"};
+    struct fields fields;
+    struct rkt_error err;
+    int next;
+
+    (void)state;
+    assert_rkt_ok(parse(argv, &fields, &next, &err), err);
+    assert_true(fields.verbose);
+    assert_int_equal(fields.count, 7);
+    assert_string_equal(fields.output, "a");
+    assert_int_equal(next, 7);
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(argv[next + i], WORDS[i]);
 }
 
 static void two_dashes_end_the_options(void **state)
@@ -155,7 +182,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_hold_where_nothing_is_given),
-        cmocka_unit_test(both_forms_and_letters_are_taken_until_the_first_word),
+        cmocka_unit_test(the_first_word_begins_a_command_where_one_is_taken),
+        cmocka_unit_test(options_may_stand_between_and_behind_the_words),
         cmocka_unit_test(two_dashes_end_the_options),
         cmocka_unit_test(command_line_beats_environment_beats_default),
         cmocka_unit_test(wrong_use_is_one_line_that_says_what_to_do),
