@@ -1,27 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "launch/result_file.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* Nothing, or a plain file: what may be replaced by another file. A device, a pipe or a link must
+ * stay what it is, so it is written into. */
+static bool is_replaceable(const char *path)
+{
+    struct stat info;
+
+    return lstat(path, &info) != 0 || S_ISREG(info.st_mode);
+}
+
+static enum rkt_status write_into(rkt_result_writer_fn write, const struct rkt_result *result,
+                                  const char *path, struct rkt_error *err)
+{
+    enum rkt_status status;
+    FILE *out = fopen(path, "we");
+
+    if (!out)
+        return rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", path);
+    status = write(result, out, err);
+    if (fclose(out) != 0 && status == RKT_OK)
+        status = rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", path);
+    return status;
+}
 
 static enum rkt_status write_file(rkt_result_writer_fn write, const struct rkt_result *result,
                                   const char *path, struct rkt_error *err)
 {
     enum rkt_status status;
     char *partial = NULL;
-    FILE *out;
 
+    if (!is_replaceable(path))
+        return write_into(write, result, path, err);
     if (asprintf(&partial, "%s.part", path) < 0)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a file name");
-    out = fopen(partial, "we");
-    if (!out) {
-        status = rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", path);
-        free(partial);
-        return status;
-    }
-    status = write(result, out, err);
-    if (fclose(out) != 0 && status == RKT_OK)
-        status = rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", path);
+    status = write_into(write, result, partial, err);
     if (status == RKT_OK && rename(partial, path) != 0)
         status = rkt_fail_errno(err, RKT_ERR_IO, "cannot rename a file to %s", path);
     if (status != RKT_OK)

@@ -7,6 +7,7 @@
  *
  * Place:   store -> analysis -> [result_file] -> a file, or standard output.
  * On error: a file keeps another name until it is whole; half a report looks like a report.
+ *          A device, a pipe or a link is written into and stays what it is.
  * Threads: main.
  */
 
