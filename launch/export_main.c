@@ -23,20 +23,22 @@ static const struct rkt_option OPTIONS[] = {
     {"format", 'f', NULL, RKT_OPTION_STRING, offsetof(struct export_options, format), "NAME",
      "chrome", "chrome: JSON for ui.perfetto.dev and chrome://tracing"},
     {"output", 'o', NULL, RKT_OPTION_STRING, offsetof(struct export_options, output), "FILE", NULL,
-     "where it goes; standard output if not given"},
+     "write to FILE, not to the terminal"},
     {"step-range", 0, "RANKTRACE_STEP_RANGE", RKT_OPTION_STRING,
      offsetof(struct export_options, step_range), "NAME", NULL,
-     "name that begins the range of a step"},
+     "ranges whose names begin so are the steps (default: ProfilerStep#)"},
     {"comm-kernel", 0, "RANKTRACE_COMM_KERNEL", RKT_OPTION_STRING,
      offsetof(struct export_options, comm_kernel), "REGEX", NULL,
-     "more kernels that are communication"},
+     "kernels of these names are communication, too"},
 };
 
 static const struct rkt_command COMMAND = {
     .name = "export",
-    .usage = "ranktrace export [options] STORE",
-    .summary = "write a timeline in the format of another tool",
-    .details = "STORE is a timeline.rkt, or the folder that holds it.\n",
+    .usage = "ranktrace export [options] TIMELINE",
+    .summary = "Write a timeline in the format of another tool.",
+    .details = "TIMELINE is a file that 'run' or 'merge' wrote, or the output folder of a run.\n"
+               "\n"
+               "Exit codes: 0 done; 1 failed; 2 wrong use.",
     .options = OPTIONS,
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };

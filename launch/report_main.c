@@ -39,10 +39,10 @@ static const struct rkt_option OPTIONS[] = {
 static const struct rkt_command COMMAND = {
     .name = "report",
     .usage = "ranktrace report [options] TIMELINE",
-    .summary = "say how well a job scales, and what holds it up",
+    .summary = "Say how well a job scales, and what holds it up.",
     .details = "TIMELINE is a file that 'run' or 'merge' wrote, or the output folder of a run.\n"
                "\n"
-               "Exit codes: 0 done; 1 failed; 2 wrong use.\n",
+               "Exit codes: 0 done; 1 failed; 2 wrong use.",
     .options = OPTIONS,
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
