@@ -34,13 +34,13 @@ static const struct rkt_option OPTIONS[] = {
 static const struct rkt_command COMMAND = {
     .name = "merge",
     .usage = "ranktrace merge [options] OUT TRACE...",
-    .summary = "merge traces of PyTorch's profiler, one per rank, into the timeline OUT",
+    .summary = "Merge traces of PyTorch's profiler, one per rank, into the timeline OUT.",
     .details = "A TRACE is a .json or .json.gz of torch.profiler, or a folder of them.\n"
                "The rank of a file is what the file says, else what its name says\n"
                "(rank3, worker3), else its place in the order given.\n"
                "\n"
                "Exit codes: 0 done; 1 failed, or done although something of a file could not\n"
-               "be read: it is then named, and OUT holds all the rest; 2 wrong use.\n",
+               "be read: it is then named, and OUT holds all the rest; 2 wrong use.",
     .options = OPTIONS,
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
@@ -84,12 +84,31 @@ static bool print_report(const struct rkt_import_report *report, const char *out
     }
     if (report->warning[0])
         (void)fprintf(stderr, "ranktrace merge: %s\n", report->warning);
-    if (!is_quiet)
-        (void)printf("%s: %zu rank%s, %" PRIu64 " events, %s; left out by design: %" PRIu64
-                     " Python frames, flow arrows, counters and instants\n",
-                     output, ranks, ranks == 1 ? "" : "s", events,
-                     rkt_format_bytes(report->output_bytes, bytes, sizeof(bytes)), left_out);
+    if (is_quiet)
+        return is_damaged;
+    (void)printf("%s: %zu rank%s, %" PRIu64 " events, %s", output, ranks, ranks == 1 ? "" : "s",
+                 events, rkt_format_bytes(report->output_bytes, bytes, sizeof(bytes)));
+    if (left_out > 0)
+        (void)printf("; left out by design: %" PRIu64
+                     " Python frames, flow arrows, counters and instants",
+                     left_out);
+    (void)printf("\n");
     return is_damaged;
+}
+
+/* OUT was forgotten: with --force the first trace would be lost. */
+static bool is_trace_name(const char *path)
+{
+    static const char *const ENDS[] = {".json", ".json.gz"};
+    size_t len_bytes = strlen(path);
+
+    for (size_t i = 0; i < sizeof(ENDS) / sizeof(ENDS[0]); i++) {
+        size_t end_bytes = strlen(ENDS[i]);
+
+        if (len_bytes >= end_bytes && strcmp(path + len_bytes - end_bytes, ENDS[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 int main(int argc, char **argv)
@@ -110,6 +129,13 @@ int main(int argc, char **argv)
     if (argc - next < 2) {
         (void)fprintf(stderr, "ranktrace merge: give the file to write, then the traces: %s\n",
                       COMMAND.usage);
+        return EXIT_WRONG_USE;
+    }
+    if (is_trace_name(argv[next])) {
+        (void)fprintf(stderr,
+                      "ranktrace merge: %s has the name of a trace: the file to write comes "
+                      "first, such as merged.rkt\n",
+                      argv[next]);
         return EXIT_WRONG_USE;
     }
     import.output = argv[next];

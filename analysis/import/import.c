@@ -135,9 +135,10 @@ static void note_damage(struct rkt_import_file *file, const struct rkt_text_dama
         add_note(file, "cut: the file ends inside the trace");
     if (json->damaged_count > 0) {
         (void)snprintf(text, sizeof(text),
-                       "%" PRIu64 " events (%" PRIu64
+                       "%" PRIu64 " event%s (%" PRIu64
                        " bytes) could not be read, from byte %" PRIu64 " of the JSON on",
-                       json->damaged_count, json->damaged_bytes, json->first_damage);
+                       json->damaged_count, json->damaged_count == 1 ? "" : "s",
+                       json->damaged_bytes, json->first_damage);
         add_note(file, text);
     }
     file->is_damaged = damage->is_damaged || json->is_cut || json->damaged_count > 0;
@@ -317,10 +318,11 @@ static enum rkt_status check_ranks(struct import *import)
     qsort(sorted, count, sizeof(const struct trace *), by_rank);
     for (size_t i = 1; i < count && status == RKT_OK; i++) {
         if (sorted[i]->info.rank == sorted[i - 1]->info.rank)
-            status = rkt_fail(
-                import->err, RKT_ERR_INVALID, "two files of rank %u: %s (by %s) and %s (by %s)",
-                sorted[i]->info.rank, sorted[i - 1]->file->path, sorted[i - 1]->file->rank_source,
-                sorted[i]->file->path, sorted[i]->file->rank_source);
+            status = rkt_fail(import->err, RKT_ERR_INVALID,
+                              "two files of rank %u: %s (by %s) and %s (by %s): give one per rank",
+                              sorted[i]->info.rank, sorted[i - 1]->file->path,
+                              sorted[i - 1]->file->rank_source, sorted[i]->file->path,
+                              sorted[i]->file->rank_source);
     }
     free(sorted);
     return status;
@@ -441,8 +443,7 @@ static enum rkt_status check_output(const struct rkt_import_options *options,
                             options->output);
     }
     if (!options->overwrite)
-        return rkt_fail(err, RKT_ERR_INVALID, "%s: exists; it is not overwritten unasked",
-                        options->output);
+        return rkt_fail(err, RKT_ERR_INVALID, "%s: exists; --force overwrites it", options->output);
     return RKT_OK;
 }
 

@@ -67,7 +67,9 @@ def check_refusals(merge):
     merge.expect("a missing file", 1, merge.out, good, merge.folder / "none.json", words=["none.json"], lines=1)
     merge.expect("a folder that is not there", 1, "/nowhere/out.rkt", good, words=["/nowhere/out.rkt"], lines=1)
     merge.expect("two files of one rank", 1, merge.out, good, merge.file("again.json", trace(0)),
-                 words=["rank0.json", "again.json"], lines=1)
+                 words=["rank0.json", "again.json", "give one per rank"], lines=1)
+    merge.expect("a trace where the file to write belongs", 2, "--force", good, good,
+                 words=["rank0.json has the name of a trace", "comes first"], lines=1)
     merge.expect("an empty file", 1, merge.out, merge.file("empty.json", b""), words=["empty.json"], lines=1)
     merge.expect("a full disk", 1, merge.out, good, lines=1, preexec_fn=small_files)
 
@@ -76,7 +78,7 @@ def check_results(merge):
     good, other = merge.folder / "rank0.json", merge.file("rank1.json.gz", gzip.compress(trace(1)))
     merge.expect("two ranks", 0, merge.out, good, other, words=["rank 0", "rank 1", "2 ranks, 800 events"],
                  has_output=True, lines=0)
-    merge.expect("an output that exists", 1, merge.out, good, words=["exists"], has_output=True, lines=1)
+    merge.expect("an output that exists", 1, merge.out, good, words=["exists; --force overwrites it"], has_output=True, lines=1)
     done = merge.expect("quietly", 0, "--force", "--quiet", merge.out, good, other, has_output=True, lines=0)
     if done.stdout:
         merge.faults.append(f"--quiet prints {done.stdout!r}")
