@@ -31,13 +31,16 @@ function(rkt_library name)
   target_link_libraries(${name} PUBLIC ${arg_LINK})
 endfunction()
 
-# rkt_program(<name> SOURCES ... LINK ...) - installed in libexec; the front end in bin
+# rkt_program(<name> SOURCES ... LINK ... [NO_INSTALL]) - installed in libexec, the front end in bin;
+# a program of the tests is not installed
 function(rkt_program name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "NO_INSTALL" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   rkt_target_defaults(${name})
   target_link_libraries(${name} PRIVATE ${arg_LINK})
-  if(name STREQUAL "ranktrace")
+  if(arg_NO_INSTALL)
+    return()
+  elseif(name STREQUAL "ranktrace")
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   else()
     install(TARGETS ${name} RUNTIME DESTINATION ${RKT_LIBEXEC_DIR})

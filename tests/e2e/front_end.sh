@@ -49,6 +49,12 @@ try_all "$work/moved/bin/ranktrace"
     echo "FAILED: the torch hook is not installed"
     failures=$((failures + 1))
 }
+others=$(find "$work/moved" -type f ! -name 'ranktrace*' ! -name 'libranktrace*' \
+    ! -name sitecustomize.py)
+[ -z "$others" ] || {
+    echo "FAILED: installed, but no part of ranktrace: $others"
+    failures=$((failures + 1))
+}
 
 # Commands are those that are there.
 rm "$work/moved/libexec/ranktrace/ranktrace-run"
