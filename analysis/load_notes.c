@@ -54,7 +54,7 @@ static enum rkt_status note_missing(struct rkt_result *result, struct rkt_arena 
     struct rank_list missing = {0};
 
     if (result->rank_count == 0)
-        return rkt_add_note(result, arena, 1, err, "the store holds no training process");
+        return rkt_add_note(result, arena, 1, err, "the timeline holds no training process");
     list_missing(result, result->expected_rank_count, &missing);
     if (missing.count == 0)
         return RKT_OK;
@@ -64,7 +64,7 @@ static enum rkt_status note_missing(struct rkt_result *result, struct rkt_arena 
 }
 
 /* Work that starts before the call that launched it, by more than whole microseconds explain: the
- * device's clock was not yet mapped well to the host's (BR-57). */
+ * device's clock was not yet mapped well to the host's */
 static size_t count_early(const struct rkt_rank_trace *trace)
 {
     size_t count = 0;

@@ -9,8 +9,6 @@
 #include "analysis/report/writers.h"
 #include "analysis/steady.h"
 
-/* Ranks named one by one in a line; more are counted. */
-#define NAMED_RANKS_MAX 8
 #define NOTES_MAX 8
 
 /* A part of the steady steps that is not computation, what it is and what helps. */
@@ -271,75 +269,13 @@ static void print_headline(const struct rkt_result *result, FILE *out)
                   rkt_cell_percent(summary->compute_share).text);
 }
 
-static void print_rank_losses(const struct rkt_rank_result *rank, FILE *out)
-{
-    const struct rkt_rank_trace *trace = rank->trace;
-    size_t reason_count = sizeof(trace->losses) / sizeof(trace->losses[0]);
-    char text[512] = "";
-    size_t used = 0;
-
-    for (size_t i = 0; i < reason_count; i++) {
-        int written;
-
-        if (trace->losses[i] == 0)
-            continue;
-        written = snprintf(text + used, sizeof(text) - used, ", %" PRIu64 " %s", trace->losses[i],
-                           rkt_loss_reason_name((enum rkt_loss_reason)i));
-        if (written < 0 || (size_t)written >= sizeof(text) - used)
-            break;
-        used += (size_t)written;
-    }
-    if (trace->left_out_count > 0)
-        (void)snprintf(text + used, sizeof(text) - used, ", %" PRIu64 " with impossible times",
-                       trace->left_out_count);
-    rkt_text_line(out, "  rank %u lost records: %s", rank->rank, text + 2);
-}
-
-static void print_cut_rank(const struct rkt_rank_result *rank, FILE *out)
-{
-    const struct rkt_store_source *source = &rank->trace->source;
-
-    if (source->has_end && source->end.reason == RKT_END_SIGNALED)
-        rkt_text_line(out, "  rank %u was cut short by signal %d; its last events may be missing",
-                      rank->rank, source->end.signal_number);
-    else
-        rkt_text_line(out, "  rank %u was cut short (%s); its last events may be missing",
-                      rank->rank,
-                      source->has_end ? rkt_report_end_name((enum rkt_end_reason)source->end.reason)
-                                      : "no end was recorded");
-}
-
-static bool has_losses(const struct rkt_rank_trace *trace)
-{
-    uint64_t sum = trace->left_out_count;
-
-    for (size_t i = 0; i < sizeof(trace->losses) / sizeof(trace->losses[0]); i++)
-        sum += trace->losses[i];
-    return sum > 0;
-}
-
+/* What each rank lost, and whether it was cut short, is in the notes. */
 static void print_damage(const struct rkt_result *result, FILE *out)
 {
     const struct rkt_store_health *health = result->health;
-    size_t named = 0;
-    size_t bad = 0;
 
     if (result->loss_count == 0)
         rkt_text_line(out, "  no record is known to be lost");
-    for (size_t r = 0; r < result->rank_count; r++) {
-        const struct rkt_rank_result *rank = &result->ranks[r];
-
-        bad += has_losses(rank->trace) || rank->is_cut_short;
-        if (named == NAMED_RANKS_MAX || (!has_losses(rank->trace) && !rank->is_cut_short))
-            continue;
-        named++;
-        if (has_losses(rank->trace))
-            print_rank_losses(rank, out);
-        if (rank->is_cut_short)
-            print_cut_rank(rank, out);
-    }
-    if (bad > named)
-        rkt_text_line(out, "  and %zu more ranks; all are in the JSON report", bad - named);
     if (health->damaged_frames > 0 || health->seq_gap_count > 0 || health->skipped_bytes > 0)
         rkt_text_line(out,
                       "  timeline: %" PRIu64 " damaged and %" PRIu64 " missing frames, %" PRIu64

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/load.h"
 #include "analysis/report/report.h"
 #include "analysis/report/text_format.h"
 #include "analysis/stages.h"
@@ -112,6 +113,8 @@ static void make_straggling_run(struct fake_run *run, size_t rank_count, uint64_
 
 static void make_damaged_run(struct fake_run *run)
 {
+    struct rkt_error err;
+
     make_straggling_run(run, 4, 6);
     run->health.has_trailer = false;
     run->health.damaged_frames = 1;
@@ -122,6 +125,8 @@ static void make_damaged_run(struct fake_run *run)
     run->result.ranks[3].is_cut_short = true;
     run->traces[3].source.end.reason = RKT_END_SIGNALED;
     run->traces[3].source.end.signal_number = 9;
+    run->traces[3].source.has_end = true;
+    assert_rkt_ok(rkt_load_notes(&run->result, &run->arena, &err), err);
 }
 
 static void make_host_run(struct fake_run *run)
