@@ -22,6 +22,7 @@
 #include "common/transport.h"
 #include "launch/sidecar_options.h"
 
+#define SIDECAR_NICE 10
 #define REPORT_LIMIT_NS (UINT64_C(600) * 1000000000)
 #define REFUSE_LIMIT_NS (UINT64_C(2) * 1000000000)
 
@@ -150,6 +151,8 @@ static enum rkt_status create(struct program *program, bool *has_refused, struct
 
     if (!program->transport)
         return status;
+    /* From here on beside the job; until here it waits for us, and MPI_Init may not starve. */
+    (void)nice(SIDECAR_NICE);
     rkt_log_init(rkt_transport_rank(program->transport));
     status = create_aggregator(program, err);
     if (status != RKT_OK) {

@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SIDECAR_NICE 10
 #define SIDECAR_CPUS_MAX 8192
 #define EXIT_CANNOT_EXEC 127
 
@@ -67,7 +66,6 @@ static _Noreturn void become_sidecar(const struct rkt_sidecar_config *config, in
     (void)dup2(null_fd, STDIN_FILENO);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* the job's stdout is the job's alone */
     (void)fcntl(control_fd, F_SETFD, 0);
-    (void)nice(SIDECAR_NICE);
     widen_core_binding();
     set_signals();
     execv(config->program, (char *const *)args);

@@ -76,7 +76,7 @@ def library_path():
 
 def references_of_one_holder():
     """What getrefcount says, asked as settle() does, of a callback that only a list holds."""
-    for callback, _future in [(lambda: None, None)]:
+    for callback, _future, _buffer in [(lambda: None, None, None)]:
         return sys.getrefcount(callback)
 
 
@@ -89,7 +89,8 @@ class Hook:
         self.is_open = False
         self.saw_backward = False
         self.waiting_thread = None  # the thread whose backward has handed over its last bucket
-        self.kept = []  # (callback, its future) of the last backward's buckets
+        self.kept = []  # (callback, its future, its buffer) of this backward's buckets
+        self.buffers = []  # those of the last backward
         self.alone = references_of_one_holder()
 
     def enter(self):
@@ -108,10 +109,10 @@ class Hook:
         self.waiting_thread = threading.get_ident()
         self.marks.begin(COMM_WAIT)
 
-    def keep(self, callback, future):
-        """Hold both until the backend's threads have dropped them: see settle()."""
+    def keep(self, callback, future, buffer):
+        """Hold all three until the backend's threads have dropped them: see settle()."""
         if len(self.kept) < KEPT_MAX:
-            self.kept.append((callback, future))
+            self.kept.append((callback, future, buffer))
         return future
 
     def settle(self):
@@ -121,12 +122,17 @@ class Hook:
         interpreter's lock for it. PyTorch ends these threads in destructors that hold the lock
         (a model that goes out of scope) or when the interpreter is gone: then the job would hang
         or abort. Usually this is one short sleep; a thread that takes longer is left alone.
+
+        The same goes for the buffer, which Python has seen: whoever drops it last needs the
+        lock. It is held for one more step, so that the backend is never the last.
         """
         deadline = time.monotonic() + SETTLE_SECONDS
-        for callback, _future in self.kept:
+        for callback, _future, _buffer in self.kept:
             while sys.getrefcount(callback) > self.alone and time.monotonic() < deadline:
                 time.sleep(SETTLE_SLEEP_SECONDS)
-        self.kept.clear()
+        if self.kept:
+            self.buffers = [buffer for _callback, _future, buffer in self.kept]
+        self.kept = []
 
     def end_wait(self):
         if self.waiting_thread == threading.get_ident():
@@ -226,7 +232,7 @@ def timed(hook, call):
             hook.marks.bucket_end(handle)
             return finished.value()
 
-        return hook.keep(done, future.then(done))
+        return hook.keep(done, future.then(done), buffer)
 
     return communicate
 
@@ -239,8 +245,9 @@ def reduce_as_ddp_does(hook, dist, group):
         def first(finished):
             return finished.value()[0]
 
-        work = dist.all_reduce(bucket.buffer().mul_(factor), group=group, async_op=True)
-        return hook.keep(first, work.get_future().then(first))
+        buffer = bucket.buffer()
+        work = dist.all_reduce(buffer.mul_(factor), group=group, async_op=True)
+        return hook.keep(first, work.get_future().then(first), buffer)
 
     return communicate
 

@@ -24,6 +24,7 @@ FORBIDDEN = [("agent/capture/", "agent/sidecar/"), ("agent/sidecar/", "agent/cap
 # A foreign header -> the only product files that may include it.
 OWNERS = {
     "mpi.h": r"common/transport_mpi\.c",
+    "pmix.h": r"launch/leave_main\.c",
     "msgpack.h": r"common/(codec|descriptor|msgpack)[a-z_]*\.[ch]|common/store_[a-z_]*\.[ch]",
     "zstd.h": r"common/pack\.c",
     "zlib.h": r"common/frame\.c|analysis/import/[a-z_]*\.c",
