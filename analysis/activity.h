@@ -21,7 +21,7 @@
 #include "analysis/result.h"
 #include "common/status.h"
 
-/* In the order of METRICS 3: at each instant the first that applies. */
+/* In the order of metrics.md, "Partition": at each instant the first that applies. */
 enum rkt_part {
     RKT_PART_OVERLAPPED,
     RKT_PART_COMPUTE,

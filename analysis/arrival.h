@@ -4,7 +4,7 @@
 
 /*
  * arrival - when a rank was ready for a collective, and what kept its kernel from starting
- * (METRICS 6): ready, late, queued.
+ * (metrics.md, "Collectives"): ready, late, queued.
  *
  * ready:  the later of the launch's return and the end of the last compute or copy that the
  *         same host thread had launched before it.

@@ -97,7 +97,7 @@ static int64_t exchange_release_ns(const struct rkt_result *result,
     return ops == NULL ? last_start_ns : release_ns;
 }
 
-/* METRICS 5: from when on the data of participant `self` can move. */
+/* metrics.md, "Collectives": from when on the data of participant `self` can move. */
 static int64_t release_ns_of(const struct rkt_result *result,
                              const struct rkt_collective *collective,
                              const struct rkt_participant *self, const struct rkt_participant *root,

@@ -3,7 +3,7 @@
 #define RKT_ANALYSIS_HOST_VIEW_H
 
 /*
- * host_view - what a rank without GPU records did at each instant (METRICS 1, host-only).
+ * host_view - what a rank without GPU records did at each instant (metrics.md, "Host view").
  *
  * compute: forward, backward or optimizer, and not in a marked wait for communication.
  * comm:    a gradient bucket between its hand-over to the process group and its completion.

@@ -3,7 +3,7 @@
 #define RKT_ANALYSIS_IDLE_H
 
 /*
- * idle - why the device had nothing to do (METRICS 3).
+ * idle - why the device had nothing to do (metrics.md, "Idle").
  *
  * Place:   activity asks for each gap in order of time; the answer is exact pieces.
  * Threads: one at a time. Memory: its own.

@@ -64,7 +64,7 @@ static enum rkt_status collect_units(struct rkt_result *result, struct units *un
     return status;
 }
 
-/* Bytes of one operation as METRICS 4 counts them: the whole array. */
+/* Bytes of one operation as busbw in metrics.md counts them: the whole array. */
 static uint64_t op_bytes(const struct rkt_op *op, uint32_t comm_size)
 {
     const struct rkt_event_nccl *nccl = &op->nccl;

@@ -4,7 +4,7 @@
 
 /*
  * match_bucket - collectives of ranks without GPU records: the gradient buckets of equal step
- * and index (METRICS 1). Arrival and ready are the hand-over to the process group.
+ * and index (metrics.md, "Host view"). Arrival and ready are the hand-over to the process group.
  *
  * Threads: any; no state.
  */

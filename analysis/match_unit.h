@@ -18,7 +18,7 @@
 
 #define RKT_NUMBER_NONE INT64_MIN
 
-/* How a unit finds its partners (METRICS 5), best first. */
+/* How a unit finds its partners (metrics.md, "Matching"), best first. */
 enum rkt_match_kind {
     RKT_MATCH_KIND_SEQ,   /* communicator, func, seq */
     RKT_MATCH_KIND_P2P,   /* linked by its sends and receives */

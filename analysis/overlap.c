@@ -11,7 +11,7 @@
 struct sets {
     struct rkt_interval_set buckets;
     struct rkt_interval_set compute;
-    struct rkt_interval_set backward; /* B of METRICS 2 */
+    struct rkt_interval_set backward; /* B of metrics.md */
     struct rkt_interval_set hidden;   /* buckets and compute */
     struct rkt_interval_set result;   /* and within backward */
 };

@@ -3,7 +3,7 @@
 #define RKT_ANALYSIS_RANGE_NAME_H
 
 /*
- * range_name - what a host range means by its type and name (METRICS 2 and 3).
+ * range_name - what a host range means by its type and name (metrics.md, "Phases").
  *
  * Marks of the job count by type; annotations and NVTX ranges by name. Threads: any; no state.
  */

@@ -16,7 +16,7 @@
  *          kernel are neighbours, in order of works, then the others.
  * Memory:  its own; freed by rkt_rank_trace_destroy. Read only after load, except the fields
  *          marked "filled by".
- * Left out: records with start 0, end < start or absurd times (METRICS 1); counted.
+ * Left out: records with start 0, end < start or absurd times (metrics.md, "Records"); counted.
  */
 
 #include <stdbool.h>
@@ -77,7 +77,7 @@ struct rkt_work {
 enum rkt_call_class {
     RKT_CALL_OTHER = 0,
     RKT_CALL_LAUNCH = 1,   /* kernel, graph, memcpy, memset launches */
-    RKT_CALL_BLOCKING = 2, /* synchronises the host (METRICS 3) */
+    RKT_CALL_BLOCKING = 2, /* synchronises the host */
     RKT_CALL_ALLOC = 3,
 };
 
@@ -158,7 +158,7 @@ struct rkt_rank_trace {
     size_t shape_count;
 
     uint32_t main_thread_id; /* of the step marks, else with most launches; 0 unknown */
-    bool has_gpu;            /* any GPU work: else a host-only rank (METRICS 1) */
+    bool has_gpu;            /* any GPU work: else a host view */
     int64_t middle_ns;       /* median of its stamps; RKT_TIME_UNKNOWN without any */
     uint64_t left_out_count; /* records with impossible times */
     uint64_t unmapped_count; /* records of a clock that could not be mapped */
@@ -179,7 +179,7 @@ enum rkt_status rkt_rank_trace_load(struct rkt_store_reader *reader, size_t posi
                                     struct rkt_rank_trace **trace_out, struct rkt_error *err);
 void rkt_rank_trace_destroy(struct rkt_rank_trace *trace); /* NULL is fine */
 
-/* Class by name (METRICS 1). Threads: any. */
+/* Class by name (metrics.md, "Records"). Threads: any. */
 enum rkt_work_class rkt_work_class_of_kernel(const char *name);
 /* "cudaStreamSynchronize", "hipMemcpyAsync", ... */
 enum rkt_call_class rkt_call_class_of_name(const char *name);

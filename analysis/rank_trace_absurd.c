@@ -66,7 +66,7 @@ bool rkt_rank_trace_is_near(const struct rkt_rank_trace *trace, int64_t time_ns)
 }
 
 /*
- * Work that ends far outside everything else (BR-56: a right start, an end seconds away) is
+ * Work that ends far outside everything else (a right start, an end seconds away) is
  * left out: it would turn the whole window into its own. The last collective of a
  * hung job is long too, but there the host's calls are seen to wait as long.
  */

@@ -105,7 +105,7 @@ struct rkt_step_result {
     struct rkt_window window;
     int64_t phase_ns[4]; /* host time by enum rkt_phase; [0]: input ranges; RKT_NA unknown */
     struct rkt_backward_overlap backward;
-    int64_t own_work_ns; /* x of METRICS 6 summed over the step, joins left out; RKT_NA */
+    int64_t own_work_ns;            /* of metrics.md, "Stragglers"; RKT_NA */
     struct rkt_partition own_parts; /* own work by part: compute, copy, idle causes */
 };
 
@@ -166,7 +166,7 @@ struct rkt_participant {
 struct rkt_collective {
     uint64_t comm_id;
     uint64_t seq;          /* as recorded; else the number in order */
-    uint64_t bytes;        /* S of METRICS 4; 0 unknown */
+    uint64_t bytes;        /* of the whole array; 0 unknown */
     const char *func_name; /* "AllReduce"; else the kernel's name */
     const char *comm_name; /* "" unknown */
     uint8_t func;          /* enum rkt_nccl_func */

@@ -41,7 +41,7 @@ bool rkt_kineto_slice_needs_args(enum rkt_kineto_class class, const struct rkt_j
     return false;
 }
 
-/* False: no usable stamp, as METRICS says: start 0, end before start, or no time at all. */
+/* False: no usable stamp, as metrics.md says: start 0, end before start, or no time at all. */
 static bool read_times(const struct rkt_kineto_fields *fields, struct rkt_event *event)
 {
     const struct rkt_json_field *ts = fields->of[RKT_KEY_TS];
@@ -157,7 +157,7 @@ static bool contains(const char *text, size_t len, const char *word)
     return memmem(text, len, word, strlen(word)) != NULL;
 }
 
-/* From the name, which METRICS goes by; from the arg where the name does not say. */
+/* From the name, which metrics.md goes by; from the arg where the name does not say. */
 static uint8_t copy_kind_of(const struct rkt_kineto_fields *fields)
 {
     static const enum rkt_kineto_key WHERE[] = {RKT_KEY_NAME, RKT_KEY_KIND};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The partition against brute force: the test asks METRICS 3 of every single instant, one after the
+ * The partition against brute force: the test asks it of every single instant, one after the
  * other, and shares no code with the product.
  */
 #include <math.h>
