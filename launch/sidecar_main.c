@@ -3,12 +3,10 @@
  * Two programs: ranktrace-sidecar, a run of one process without MPI, and ranktrace-sidecar-mpi
  * (RKT_SIDECAR_MPI), which is the same over MPI. On rank 0 the aggregator runs in the same loop.
  */
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent/control.h"
@@ -20,6 +18,7 @@
 #include "common/log.h"
 #include "common/node_id.h"
 #include "common/transport.h"
+#include "launch/free_port.h"
 #include "launch/sidecar_options.h"
 
 #define SIDECAR_NICE 10
@@ -48,23 +47,6 @@ static enum rkt_status create_transport(struct rkt_transport **out, struct rkt_e
 #else
     return rkt_transport_local_create(out, err);
 #endif
-}
-
-/* For MASTER_PORT. Free a moment ago is the best that anyone can say; 0 where there is none. */
-static uint16_t find_free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    socklen_t address_bytes = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    uint16_t port = 0;
-
-    if (fd < 0)
-        return 0;
-    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-        getsockname(fd, (struct sockaddr *)&address, &address_bytes) == 0)
-        port = ntohs(address.sin_port);
-    close(fd);
-    return port;
 }
 
 static int job_rank(const struct program *program)
@@ -101,7 +83,7 @@ static enum rkt_status create_aggregator(struct program *program, struct rkt_err
         .run = &program->run,
         .node = program->node,
         .master_host = is_alone ? "127.0.0.1" : program->node.host,
-        .master_port = find_free_port(),
+        .master_port = rkt_free_port_find((uint64_t)getpid() ^ rkt_now_raw_ns()),
         .is_per_node = program->options.per_node,
         .is_abort_on_failure = program->options.is_abort_on_failure,
     };
