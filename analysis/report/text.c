@@ -19,7 +19,7 @@ struct loss {
 };
 
 enum {
-    LOSS_COUNT = 5 + RKT_IDLE_CAUSE_COUNT
+    LOSS_COUNT = 6 + RKT_IDLE_CAUSE_COUNT
 };
 
 static const char *const IDLE_WHAT[RKT_IDLE_CAUSE_COUNT] = {
@@ -44,21 +44,17 @@ static const char *const IDLE_ADVICE[RKT_IDLE_CAUSE_COUNT] = {
     [RKT_IDLE_UNKNOWN] = "capture host calls too, to see the cause",
 };
 
+/* Of GPU ranks and of those in host view, which may be mixed. */
 static size_t list_losses(const struct rkt_summary *summary, struct loss losses[LOSS_COUNT])
 {
     const struct rkt_partition *parts = &summary->parts;
     const struct rkt_host_partition *host = &summary->host;
     size_t count = 0;
 
-    if (summary->is_host_view) {
-        losses[count++] = (struct loss){host->comm_ns, "communication that no compute hides",
-                                        "find who comes last; then smaller or fewer gradients"};
-        losses[count++] =
-            (struct loss){host->input_ns, IDLE_WHAT[RKT_IDLE_INPUT], IDLE_ADVICE[RKT_IDLE_INPUT]};
-        losses[count++] = (struct loss){host->host_ns, "host code outside forward and backward",
-                                        "look at the timeline for what runs there"};
-        return count;
-    }
+    losses[count++] = (struct loss){host->comm_ns, "communication that no compute hides",
+                                    "find who comes last; then smaller or fewer gradients"};
+    losses[count++] = (struct loss){host->host_ns, "host code outside forward and backward",
+                                    "look at the timeline for what runs there"};
     losses[count++] = (struct loss){parts->comm_wait_ns, "waiting for the last rank to arrive",
                                     "balance the ranks: see who comes last, and why"};
     losses[count++] =
@@ -70,15 +66,27 @@ static size_t list_losses(const struct rkt_summary *summary, struct loss losses[
     losses[count++] = (struct loss){rkt_partition_copy_ns(parts), "copies that no compute hides",
                                     "pinned memory with non_blocking copies, and fewer of them"};
     for (int i = 0; i < RKT_IDLE_CAUSE_COUNT; i++)
-        losses[count++] = (struct loss){parts->idle_ns[i], IDLE_WHAT[i], IDLE_ADVICE[i]};
+        losses[count++] =
+            (struct loss){parts->idle_ns[i] + (i == RKT_IDLE_INPUT ? host->input_ns : 0),
+                          IDLE_WHAT[i], IDLE_ADVICE[i]};
     return count;
 }
 
-/* The largest loss; NULL when there is none. */
-static const struct loss *largest_loss(const struct loss *losses, size_t count)
+/* Steps are known, but no GPU work and nothing that is marked inside them. */
+static bool is_inside_unknown(const struct rkt_summary *summary)
+{
+    return summary->host.window_ns == summary->parts_rank_ns &&
+           summary->host.host_ns == summary->host.window_ns;
+}
+
+/* The largest loss; NULL when there is none, or none can be told. */
+static const struct loss *largest_loss(const struct rkt_summary *summary, const struct loss *losses,
+                                       size_t count)
 {
     const struct loss *largest = NULL;
 
+    if (is_inside_unknown(summary))
+        return NULL;
     for (size_t i = 0; i < count; i++) {
         if (losses[i].ns > (largest == NULL ? 0 : largest->ns))
             largest = &losses[i];
@@ -236,6 +244,9 @@ static void print_answer(const struct rkt_result *result, const struct loss *los
             "ranks have, and collectives between them.",
             RKT_STRAGGLER_STEPS_MIN);
     print_last_arriver(result, out);
+    if (is_inside_unknown(summary))
+        rkt_text_line(out, "  Where a step goes is not known: no GPU work was recorded, and no "
+                           "forward, backward or input is marked.");
     if (loss == NULL)
         return;
     rkt_text_line(out, "  Of the ranks' time %s computes. The largest loss is %s: %s.",
@@ -356,6 +367,16 @@ static const char *straggler_advice(enum rkt_cause cause)
     return "look at the timeline";
 }
 
+static void print_what_to_record(const struct rkt_result *result, FILE *out)
+{
+    bool is_import = result->run->producer == RKT_PRODUCER_KINETO;
+
+    rkt_text_line(out, is_import ? "  Merge traces that hold GPU work: profile with "
+                                   "ProfilerActivity.CUDA, around at least one step."
+                                 : "  Run a command that trains with PyTorch or works on an NVIDIA "
+                                   "GPU, or mark its steps through ranktrace.h.");
+}
+
 static void print_next(const struct rkt_result *result, const struct loss *loss, FILE *out)
 {
     const struct rkt_straggler *straggler = &result->straggler;
@@ -367,14 +388,14 @@ static void print_next(const struct rkt_result *result, const struct loss *loss,
                       straggler_advice(straggler->cause));
     if (loss != NULL)
         rkt_text_line(out, "  For %s: %s.", loss->what, loss->advice);
+    if (is_inside_unknown(&result->summary))
+        print_what_to_record(result, out);
     rkt_text_line(out, "  See it: ranktrace export, then open the file in ui.perfetto.dev.");
 }
 
 /* A page of n/a would hide what it comes to. */
 static void print_nothing(const struct rkt_result *result, FILE *out)
 {
-    bool is_import = result->run->producer == RKT_PRODUCER_KINETO;
-
     (void)fputc('\n', out);
     rkt_text_line(out, "ANSWER");
     rkt_text_line(out, "  Nothing to measure: %s.",
@@ -383,17 +404,14 @@ static void print_nothing(const struct rkt_result *result, FILE *out)
     print_limits(result, out);
     (void)fputc('\n', out);
     rkt_text_line(out, "WHAT TO DO NEXT");
-    rkt_text_line(out, is_import ? "  Merge traces that hold GPU work: profile with "
-                                   "ProfilerActivity.CUDA, around at least one step."
-                                 : "  Run a command that trains with PyTorch or works on an NVIDIA "
-                                   "GPU, or mark its steps through ranktrace.h.");
+    print_what_to_record(result, out);
 }
 
 static enum rkt_status print_page(const struct rkt_result *result, FILE *out, struct rkt_error *err)
 {
     struct loss losses[LOSS_COUNT];
     size_t loss_count = list_losses(&result->summary, losses);
-    const struct loss *loss = largest_loss(losses, loss_count);
+    const struct loss *loss = largest_loss(&result->summary, losses, loss_count);
     enum rkt_status status;
 
     print_answer(result, loss, out);

@@ -31,33 +31,33 @@ struct table {
     struct rkt_steady sum;
 };
 
+/* A rank has parts or, in host view, a host partition; the other is all 0. */
 static int64_t value_of(const struct rkt_steady *steady, int column)
 {
     const struct rkt_partition *parts = &steady->parts;
     const struct rkt_host_partition *host = &steady->host;
-    bool is_host = steady->is_host_view;
 
     switch (column) {
     case COLUMN_WINDOW:
         return steady->window_ns;
     case COLUMN_COMPUTE:
-        return is_host ? host->compute_ns : parts->compute_ns;
+        return host->compute_ns + parts->compute_ns;
     case COLUMN_OVERLAPPED:
-        return is_host ? host->overlapped_ns : parts->overlapped_ns;
+        return host->overlapped_ns + parts->overlapped_ns;
     case COLUMN_WAIT:
-        return is_host ? host->comm_ns : parts->comm_wait_ns;
+        return host->comm_ns + parts->comm_wait_ns;
     case COLUMN_TRANSFER:
-        return is_host ? 0 : parts->comm_transfer_ns;
+        return parts->comm_transfer_ns;
     case COLUMN_UNSPLIT:
-        return is_host ? 0 : parts->comm_unsplit_ns;
+        return parts->comm_unsplit_ns;
     case COLUMN_COPIES:
-        return is_host ? 0 : rkt_partition_copy_ns(parts);
+        return rkt_partition_copy_ns(parts);
     case COLUMN_IDLE + RKT_IDLE_INPUT:
-        return is_host ? host->input_ns : parts->idle_ns[RKT_IDLE_INPUT];
+        return host->input_ns + parts->idle_ns[RKT_IDLE_INPUT];
     case COLUMN_IDLE + RKT_IDLE_HOST:
-        return is_host ? host->host_ns : parts->idle_ns[RKT_IDLE_HOST];
+        return host->host_ns + parts->idle_ns[RKT_IDLE_HOST];
     default:
-        return is_host ? 0 : parts->idle_ns[column - COLUMN_IDLE];
+        return parts->idle_ns[column - COLUMN_IDLE];
     }
 }
 
@@ -226,9 +226,12 @@ static void print_table(struct table *table, const struct rkt_result *result, FI
         rkt_text_line(out, "  (%zu ranks between those that wait least and most are left out)",
                       hidden);
     print_share(table, out);
-    if (table->sum.is_host_view)
+    if (table->sum.is_host_view && table->sum.host.window_ns == table->sum.window_ns)
         rkt_text_line(out, "  host view: no GPU work was recorded; compute is forward, backward "
                            "and optimizer on the host");
+    else if (table->sum.is_host_view)
+        rkt_text_line(out, "  host view of the ranks that recorded no GPU work: compute is "
+                           "forward, backward and optimizer on the host");
     else if (table->sum.parts.comm_wait_ns + table->sum.parts.comm_transfer_ns > 0)
         rkt_text_line(out, "  wait, transfer: communication that no compute hides, before and "
                            "after the last rank arrived");

@@ -327,6 +327,62 @@ static void the_answer_adds_up_over_all_ranks(void **state)
     fake_run_release(&run);
 }
 
+/* Rank 0 with GPU work beside rank 1 in host view: both count in the shares of all. */
+static void ranks_with_and_without_gpu_work_add_up(void **state)
+{
+    struct fake_run run;
+    struct rkt_error err;
+    char *text;
+
+    (void)state;
+    make_host_run(&run);
+    for (size_t i = 0; i < 4; i++) {
+        struct rkt_window *window = &run.result.ranks[0].steps[i].window;
+
+        window->is_host_view = false;
+        window->host = (struct rkt_host_partition){0};
+        window->parts.compute_ns = 30 * MS;
+        window->parts.idle_ns[RKT_IDLE_INPUT] = 70 * MS;
+        fill_window(window);
+    }
+    assert_rkt_ok(rkt_summarise(&run.result, &run.arena, &err), err);
+    check_page(&run, "mixed");
+    text = write_report(&run, "text");
+    assert_non_null(strstr(text, "Of the ranks' time 45.0% computes. The largest loss is waiting "
+                                 "for input data: 46.0%."));
+    assert_non_null(strstr(text, "   all   100.0%    40.0%     5.0%     7.5%    46.0%     1.5%"));
+    assert_non_null(strstr(text, "host view of the ranks that recorded no GPU work"));
+    free(text);
+    fake_run_release(&run);
+}
+
+/* A profiler trace of the CPU alone: steps, but nothing that says what is in them. */
+static void steps_with_nothing_inside_are_no_loss(void **state)
+{
+    struct fake_run run;
+    char *text;
+
+    (void)state;
+    fake_run_init(&run, 1);
+    run.info.producer = RKT_PRODUCER_KINETO;
+    run.result.ranks[0].step_source = RKT_STEPS_ANNOTATION;
+    for (int64_t i = 0; i < 3; i++) {
+        struct rkt_step_result *step = fake_add_step(&run, 0, i * STEP_NS, (i + 1) * STEP_NS);
+
+        step->window.is_host_view = true;
+        step->window.host.window_ns = STEP_NS;
+        step->window.host.host_ns = STEP_NS;
+    }
+    analyse(&run);
+    check_page(&run, "nothing inside");
+    text = write_report(&run, "text");
+    assert_non_null(strstr(text, "Where a step goes is not known"));
+    assert_non_null(strstr(text, "ProfilerActivity.CUDA"));
+    assert_null(strstr(text, "The largest loss"));
+    free(text);
+    fake_run_release(&run);
+}
+
 static void a_run_without_work_says_what_to_do(void **state)
 {
     struct fake_run run;
@@ -396,6 +452,8 @@ int main(void)
         cmocka_unit_test(the_json_report_has_every_number_and_its_unit),
         cmocka_unit_test(many_ranks_still_make_one_page),
         cmocka_unit_test(the_answer_adds_up_over_all_ranks),
+        cmocka_unit_test(ranks_with_and_without_gpu_work_add_up),
+        cmocka_unit_test(steps_with_nothing_inside_are_no_loss),
         cmocka_unit_test(a_run_without_work_says_what_to_do),
         cmocka_unit_test(a_run_without_any_rank_is_said_so),
         cmocka_unit_test(long_lines_break_at_spaces),
