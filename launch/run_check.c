@@ -204,6 +204,8 @@ bool rkt_command_starts_ranks(char *const *command)
                              sizeof(RANK_STARTER_MODULES) / sizeof(RANK_STARTER_MODULES[0]));
         if (**word != '-')
             return is_rank_starter(*word);
+        if ((strcmp(*word, "-W") == 0 || strcmp(*word, "-X") == 0) && word[1])
+            word++; /* its value is no script */
     }
     return false;
 }
