@@ -15,6 +15,10 @@ wanted=("${build[@]}")
 case "${1:-}" in
 "") ;;
 --tests) wanted+=("${tests[@]}") ;;
+-h | --help)
+    sed -n '3,6s/^# \{0,1\}//p' "$0"
+    exit 0
+    ;;
 *)
     echo "install_deps.sh: unknown argument '$1': it takes --tests or nothing" >&2
     exit 2

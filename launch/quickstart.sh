@@ -12,8 +12,12 @@ slow_rank=2
 out=${1:-quickstart-out}
 build=build/release
 case "$out" in
+-h | --help)
+    sed -n '3,6s/^# \{0,1\}//p' launch/quickstart.sh
+    exit 0
+    ;;
 -*)
-    sed -n '3,6s/^# \{0,1\}//p' "$0"
+    echo "quickstart.sh: unknown option '$out': see launch/quickstart.sh --help" >&2
     exit 2
     ;;
 esac

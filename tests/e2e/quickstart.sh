@@ -7,6 +7,11 @@ set -euo pipefail
 need_mpi
 only_in_dev
 
+for script in quickstart.sh install_deps.sh; do
+    "$root/launch/$script" --help | grep -q "launch/$script" || fail "no help of $script"
+    "$root/launch/$script" --hepl 2>/dev/null && fail "$script takes --hepl"
+done
+
 for round in 1 2; do
     "$root/launch/quickstart.sh" "$work/out" >"$work/log.$round" 2>&1 || {
         tail -n 40 "$work/log.$round"
