@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -220,6 +221,8 @@ static enum rkt_status open_live(struct rkt_store_writer *writer, struct rkt_err
     writer->fd = open(writer->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (writer->fd < 0)
         return rkt_fail_errno(err, RKT_ERR_IO, "cannot create %s", writer->path);
+    /* For those who would move it; where the file system has no locks, they cannot tell. */
+    (void)flock(writer->fd, LOCK_EX | LOCK_NB);
     return RKT_OK;
 }
 

@@ -22,7 +22,7 @@
 struct rkt_store_writer;
 
 enum rkt_store_mode {
-    RKT_STORE_LIVE,   /* the final name from the start: readable while it grows */
+    RKT_STORE_LIVE,   /* the final name from the start: readable while it grows; holds a flock */
     RKT_STORE_ATOMIC, /* another name until close succeeds; nothing is left on failure */
 };
 

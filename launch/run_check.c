@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -108,6 +109,19 @@ enum rkt_status rkt_check_output(const char *dir, struct rkt_error *err)
     return RKT_OK;
 }
 
+/* The writer of a timeline holds a lock on it. */
+static bool is_being_written(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is_locked;
+
+    if (fd < 0)
+        return false;
+    is_locked = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    (void)close(fd);
+    return is_locked;
+}
+
 enum rkt_status rkt_set_earlier_aside(const char *dir, char moved_to[PATH_MAX],
                                       struct rkt_error *err)
 {
@@ -118,6 +132,9 @@ enum rkt_status rkt_set_earlier_aside(const char *dir, char moved_to[PATH_MAX],
         return rkt_fail(err, RKT_ERR_INVALID, "the output folder's name is too long");
     if (access(path, F_OK) < 0)
         return RKT_OK;
+    if (is_being_written(path))
+        return rkt_fail(err, RKT_ERR_INVALID,
+                        "another run is writing '%s': give another output folder", path);
     for (int i = 1; i < EARLIER_MAX; i++) {
         if (snprintf(moved_to, PATH_MAX, "%s/" TIMELINE ".%d.rkt", dir, i) >= PATH_MAX)
             break;

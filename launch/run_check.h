@@ -21,7 +21,8 @@ enum rkt_status rkt_check_output(const char *dir, struct rkt_error *err);
 /*
  * Rename what an earlier run left in the folder as timeline.rkt to the first free one of
  * timeline.1.rkt, timeline.2.rkt ..., and write that path; "" where there was nothing: a job that
- * is started again must neither lose the earlier timeline nor run untraced.
+ * is started again must neither lose the earlier timeline nor run untraced. RKT_ERR_INVALID: a
+ * run that has not ended is writing it.
  */
 enum rkt_status rkt_set_earlier_aside(const char *dir, char moved_to[PATH_MAX],
                                       struct rkt_error *err);

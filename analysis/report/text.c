@@ -374,7 +374,7 @@ static void print_what_to_record(const struct rkt_result *result, FILE *out)
     rkt_text_line(out, is_import ? "  Merge traces that hold GPU work: profile with "
                                    "ProfilerActivity.CUDA, around at least one step."
                                  : "  Run a command that trains with PyTorch or works on an NVIDIA "
-                                   "GPU, or mark its steps through ranktrace.h.");
+                                   "GPU, or mark its steps and phases through ranktrace.h.");
 }
 
 static void print_next(const struct rkt_result *result, const struct loss *loss, FILE *out)

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/store_writer.h"
 #include "launch/run_check.h"
 #include "launch/run_dir.h"
 
@@ -152,6 +153,27 @@ static void earlier_timelines_are_kept_by_number(void **state)
     assert_int_equal(rmdir(root), 0);
 }
 
+static void a_timeline_that_is_being_written_stays_where_it_is(void **state)
+{
+    char root[] = "/tmp/rkt_aside.XXXXXX";
+    struct rkt_run_info run = {.producer = RKT_PRODUCER_CAPTURE};
+    struct rkt_store_writer *writer = NULL;
+    char moved_to[PATH_MAX], path[PATH_MAX];
+    struct rkt_error err;
+
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    (void)snprintf(path, sizeof(path), "%s/timeline.rkt", root);
+    assert_rkt_ok(rkt_store_writer_create(path, RKT_STORE_LIVE, &run, &writer, &err), err);
+    assert_rkt_status(rkt_set_earlier_aside(root, moved_to, &err), RKT_ERR_INVALID);
+    assert_non_null(strstr(err.text, "another run is writing"));
+    assert_int_equal(access(path, F_OK), 0);
+    rkt_store_writer_destroy(writer);
+    assert_rkt_ok(rkt_set_earlier_aside(root, moved_to, &err), err);
+    assert_int_equal(unlink(moved_to), 0);
+    assert_int_equal(rmdir(root), 0);
+}
+
 static void the_private_folder_is_short_and_for_its_owner_alone(void **state)
 {
     static const char *const bases[] = {NULL, "relative", "/nowhere",
@@ -182,6 +204,7 @@ int main(void)
         cmocka_unit_test(commands_are_looked_up_as_exec_does),
         cmocka_unit_test(the_output_folder_is_made_with_those_above_it),
         cmocka_unit_test(earlier_timelines_are_kept_by_number),
+        cmocka_unit_test(a_timeline_that_is_being_written_stays_where_it_is),
         cmocka_unit_test(the_private_folder_is_short_and_for_its_owner_alone),
     };
 
