@@ -36,6 +36,17 @@ static enum rkt_status find_steps(struct rkt_analysis *analysis,
     return status;
 }
 
+/* The parts of a host view are other ones than those of ranks with GPU work. */
+static void set_host_only_ranks_apart(struct rkt_result *result)
+{
+    bool has_gpu = false;
+
+    for (size_t r = 0; r < result->rank_count; r++)
+        has_gpu |= result->ranks[r].trace->has_gpu;
+    for (size_t r = 0; r < result->rank_count; r++)
+        result->ranks[r].is_set_apart = has_gpu && !result->ranks[r].trace->has_gpu;
+}
+
 static enum rkt_status find_activities(struct rkt_analysis *analysis, struct rkt_error *err)
 {
     enum rkt_status status = RKT_OK;
@@ -111,6 +122,7 @@ static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_stor
     if (status != RKT_OK)
         return status;
     rkt_measure_collectives(result);
+    set_host_only_ranks_apart(result);
     status = find_activities(analysis, err);
     for (size_t i = 0; i < result->rank_count && status == RKT_OK; i++)
         status = measure_rank(analysis, i, err);

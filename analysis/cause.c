@@ -44,6 +44,7 @@ struct tally {
     int64_t *totals;
     size_t name_cap;
     size_t rank_count;
+    const struct rkt_rank_result *ranks;
     bool is_out_of_memory;
 };
 
@@ -237,7 +238,7 @@ static int64_t excess_of(const struct tally *tally, uint32_t name, size_t rank, 
     size_t others = 0;
 
     for (size_t r = 0; r < tally->rank_count; r++) {
-        if (r != rank)
+        if (r != rank && !tally->ranks[r].is_set_apart)
             room[others++] = totals[r];
     }
     return others == 0 ? 0 : totals[rank] - rkt_median_i64(room, others);
@@ -271,15 +272,18 @@ enum rkt_status rkt_name_cause(const struct rkt_result *result, const struct rkt
                                struct rkt_straggler *straggler, struct rkt_arena *arena,
                                struct rkt_error *err)
 {
-    struct tally tally = {.names = rkt_strtab_create(), .rank_count = result->rank_count};
+    struct tally tally = {
+        .names = rkt_strtab_create(), .rank_count = result->rank_count, .ranks = result->ranks};
     int64_t *room = calloc(result->rank_count + 1, sizeof(*room));
     const char *detail = NULL;
     size_t len_bytes;
 
     if (tally.names == NULL || room == NULL)
         goto done;
-    for (size_t r = 0; r < result->rank_count; r++)
-        tally_rank(&tally, result, table, r, straggler->cause);
+    for (size_t r = 0; r < result->rank_count; r++) {
+        if (!result->ranks[r].is_set_apart)
+            tally_rank(&tally, result, table, r, straggler->cause);
+    }
     if (tally.is_out_of_memory)
         goto done;
     detail = rkt_strtab_get(tally.names, most_excessive(&tally, straggler->rank, room), &len_bytes);

@@ -137,6 +137,7 @@ struct rkt_rank_result {
     enum rkt_step_source step_source;
     enum rkt_phase_source phase_source;
     bool is_cut_short; /* its process was killed or lost */
+    bool is_set_apart; /* no GPU work, beside ranks with: in no sum over ranks, not compared */
     enum rkt_align_state align_state;
     int64_t bound_ns; /* worst guaranteed ± to the reference over the run; -1 unknown */
 };
@@ -230,8 +231,8 @@ struct rkt_summary {
     double backward_overlap;
     double compute_share;
     double gpu_util;
-    int64_t parts_rank_ns;      /* sum of windows of all ranks over steady steps */
-    struct rkt_partition parts; /* summed over ranks and steady steps (or run windows) */
+    int64_t parts_rank_ns;      /* sum of windows over steady steps of ranks not set apart */
+    struct rkt_partition parts; /* summed over the same (or run windows) */
     struct rkt_host_partition host;
     bool is_host_view;
 };

@@ -40,7 +40,7 @@ static struct numbered *list_steps(const struct rkt_result *result, size_t *coun
     for (size_t r = 0; all != NULL && r < result->rank_count; r++) {
         const struct rkt_rank_result *rank = &result->ranks[r];
 
-        if (rank->step_source == RKT_STEPS_WINDOW)
+        if (rank->step_source == RKT_STEPS_WINDOW || rank->is_set_apart)
             continue;
         for (size_t i = 0; i < rank->step_count; i++)
             all[count++] = (struct numbered){
@@ -98,6 +98,8 @@ enum rkt_status rkt_step_table_init(struct rkt_step_table *table, const struct r
 
     memset(table, 0, sizeof(*table));
     table->rank_count = result->rank_count;
+    for (size_t r = 0; r < result->rank_count; r++)
+        table->compared_count += !result->ranks[r].is_set_apart;
     table->rows = calloc(row_count + 1, sizeof(*table->rows));
     table->cells = calloc(row_count + 1, (result->rank_count + 1) * sizeof(*table->cells));
     if (all == NULL || table->rows == NULL || table->cells == NULL) {
@@ -120,7 +122,7 @@ void rkt_step_table_release(struct rkt_step_table *table)
 
 bool rkt_step_row_is_steady(const struct rkt_step_table *table, size_t row)
 {
-    return !table->rows[row].is_warmup && table->rows[row].present_count == table->rank_count;
+    return !table->rows[row].is_warmup && table->rows[row].present_count == table->compared_count;
 }
 
 static void mark_row(struct rkt_step_row *row, size_t rank_count)

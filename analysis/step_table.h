@@ -6,6 +6,7 @@
  * step_table - the same step of all ranks, by its number.
  *
  * Captures may begin and end at different steps: a row is a number that at least one rank has.
+ * Ranks that are set apart have no step in it.
  * Threads: read only after create. Memory: its own; steps are the result's.
  */
 
@@ -29,6 +30,7 @@ struct rkt_step_table {
     size_t row_count;
     struct rkt_step_of_rank *cells; /* behind the rows' by_rank */
     size_t rank_count;
+    size_t compared_count; /* ranks that are not set apart */
 };
 
 /* Empty where steps were not found (RKT_STEPS_WINDOW). RKT_ERR_NOMEM only. */
@@ -36,7 +38,7 @@ enum rkt_status rkt_step_table_init(struct rkt_step_table *table, const struct r
                                     struct rkt_error *err);
 void rkt_step_table_release(struct rkt_step_table *table);
 
-/* Not warm-up, and every rank has it: only such steps are compared between ranks. */
+/* Not warm-up, and every rank that is not set apart has it: only such steps are compared between ranks. */
 bool rkt_step_row_is_steady(const struct rkt_step_table *table, size_t row);
 
 /*

@@ -17,11 +17,15 @@
 
 #define CAUSE_COUNT (RKT_CAUSE_OTHER + 1)
 
-/* excess[step * rank_count + rank]: own work above the median of the other ranks. */
+/*
+ * excess[step * rank_count + rank]: own work above the median of the other ranks. Ranks are those
+ * that are compared, one after the other.
+ */
 struct excess_table {
     const struct rkt_step_table *steps;
     size_t *rows; /* the steady ones of `steps` */
     size_t row_count;
+    uint32_t *ranks; /* positions in the result */
     size_t rank_count;
     int64_t *excess;
     int64_t *room; /* for a median over rows or ranks */
@@ -69,7 +73,7 @@ static int64_t above_others(const int64_t *values, size_t rank_count, size_t ran
 static const struct rkt_step_result *step_of(const struct excess_table *table, size_t row,
                                              size_t rank)
 {
-    return table->steps->rows[table->rows[row]].by_rank[rank].step;
+    return table->steps->rows[table->rows[row]].by_rank[table->ranks[rank]].step;
 }
 
 static int compare_i64(const void *a, const void *b)
@@ -153,18 +157,22 @@ static void count_named(const struct excess_table *table, int64_t *named)
     }
 }
 
-/* The rank that stands out most often; true when its excess as a whole is more than noise. */
+/*
+ * The rank that stands out most often, *rank_out in the table; true when its excess as a whole is
+ * more than noise.
+ */
 static bool find_candidate(const struct excess_table *table, int64_t *named,
-                           struct rkt_straggler *straggler)
+                           struct rkt_straggler *straggler, size_t *rank_out)
 {
     struct typical typical;
-    uint32_t rank = 0;
+    size_t rank = 0;
 
     count_named(table, named);
-    for (uint32_t r = 1; r < table->rank_count; r++)
+    for (size_t r = 1; r < table->rank_count; r++)
         rank = named[r] > named[rank] ? r : rank;
     typical = typical_excess(table, rank);
-    straggler->rank = rank;
+    *rank_out = rank;
+    straggler->rank = table->ranks[rank];
     straggler->step_count = (uint32_t)named[rank];
     straggler->steps_in_all = (uint32_t)table->row_count;
     straggler->excess_ns = typical.median_ns;
@@ -196,14 +204,14 @@ static struct typical typical_part(const struct excess_table *table, size_t rank
  * The part in which it exceeds the others most, one that is more than noise before one that may
  * be. True for the former: noise in computing must not hide a constant delay in another part.
  */
-static bool find_cause(const struct excess_table *table, int64_t *values,
+static bool find_cause(const struct excess_table *table, size_t rank, int64_t *values,
                        struct rkt_straggler *straggler)
 {
     double least_ns = least_that_counts_ns(table);
     bool is_certain = false;
 
     for (int cause = RKT_CAUSE_COMPUTE; cause < CAUSE_COUNT; cause++) {
-        struct typical part = typical_part(table, straggler->rank, cause, values);
+        struct typical part = typical_part(table, rank, cause, values);
         bool counts = part.is_more_than_noise && (double)part.median_ns > least_ns;
 
         if (part.median_ns <= 0 || (is_certain && !counts))
@@ -220,31 +228,38 @@ static bool find_cause(const struct excess_table *table, int64_t *values,
 static void name_straggler(const struct excess_table *table, int64_t *values,
                            struct rkt_straggler *straggler)
 {
-    bool is_certain = find_candidate(table, values, straggler);
+    size_t rank = 0;
+    bool is_certain = find_candidate(table, values, straggler, &rank);
     bool is_usual = (size_t)straggler->step_count * 2 > table->row_count;
 
-    is_certain |= find_cause(table, values, straggler);
+    is_certain |= find_cause(table, rank, values, straggler);
     straggler->is_found = is_usual && is_certain;
 }
 
 static enum rkt_status look_at(struct rkt_result *result, const struct rkt_step_table *steps,
                                struct rkt_arena *arena, struct rkt_error *err)
 {
-    struct excess_table table = {.steps = steps, .rank_count = result->rank_count};
+    struct excess_table table = {.steps = steps};
     size_t room = steps->row_count + result->rank_count + 1;
     int64_t *values = calloc(result->rank_count + 1, sizeof(*values));
     enum rkt_status status = RKT_OK;
 
     table.rows = calloc(steps->row_count + 1, sizeof(*table.rows));
+    table.ranks = calloc(result->rank_count + 1, sizeof(*table.ranks));
     table.excess = calloc(steps->row_count * result->rank_count + 1, sizeof(*table.excess));
     table.room = calloc(room, sizeof(*table.room));
-    if (values == NULL || table.rows == NULL || table.excess == NULL || table.room == NULL) {
+    if (values == NULL || table.rows == NULL || table.ranks == NULL || table.excess == NULL ||
+        table.room == NULL) {
         status = rkt_fail(err, RKT_ERR_NOMEM, "no memory to compare %zu steps of %zu ranks",
                           steps->row_count, result->rank_count);
     } else {
         for (size_t i = 0; i < steps->row_count; i++) {
             if (rkt_step_row_is_steady(steps, i))
                 table.rows[table.row_count++] = i;
+        }
+        for (uint32_t r = 0; r < result->rank_count; r++) {
+            if (!result->ranks[r].is_set_apart)
+                table.ranks[table.rank_count++] = r;
         }
         fill_excess(&table);
         if (table.row_count >= RKT_STRAGGLER_STEPS_MIN && result->collective_count > 0)
@@ -254,6 +269,7 @@ static enum rkt_status look_at(struct rkt_result *result, const struct rkt_step_
     }
     free(values);
     free(table.rows);
+    free(table.ranks);
     free(table.excess);
     free(table.room);
     return status;
@@ -271,7 +287,7 @@ enum rkt_status rkt_find_straggler(struct rkt_result *result, struct rkt_arena *
         return status;
     rkt_step_table_mark_warmup(&steps);
     fill_own_work(result);
-    if (result->rank_count > 1)
+    if (steps.compared_count > 1)
         status = look_at(result, &steps, arena, err);
     rkt_step_table_release(&steps);
     return status;

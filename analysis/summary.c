@@ -91,7 +91,7 @@ static double median_of_ranks(const struct rkt_result *result, ratio_fn ratio, d
     for (size_t r = 0; r < result->rank_count; r++) {
         double value = median_of_rank(&result->ranks[r], ratio, room);
 
-        if (isfinite(value))
+        if (isfinite(value) && !result->ranks[r].is_set_apart)
             by_rank[known++] = value;
     }
     return median_of(by_rank, known);
@@ -126,7 +126,8 @@ static void fill_sums(struct rkt_result *result)
     for (size_t r = 0; r < result->rank_count; r++) {
         struct rkt_steady steady = rkt_steady_of(&result->ranks[r]);
 
-        rkt_steady_add(&sum, &steady);
+        if (!result->ranks[r].is_set_apart)
+            rkt_steady_add(&sum, &steady);
     }
     summary->parts = sum.parts;
     summary->host = sum.host;
@@ -176,13 +177,14 @@ static enum rkt_status note_host_only_ranks(struct rkt_result *result, struct rk
     size_t host_only = 0;
 
     for (size_t r = 0; r < result->rank_count; r++)
-        host_only += !result->ranks[r].trace->has_gpu;
-    if (host_only == 0 || host_only == result->rank_count)
+        host_only += result->ranks[r].is_set_apart;
+    if (host_only == 0)
         return RKT_OK;
-    return rkt_add_note(result, arena, 1, err,
-                        "%zu of %zu ranks recorded no GPU work; their numbers are a host view and "
-                        "do not compare with the others'",
-                        host_only, result->rank_count);
+    return rkt_add_note(
+        result, arena, 1, err,
+        "%zu of %zu ranks recorded no GPU work; their numbers are a host view, in no "
+        "sum over ranks and not compared with the others'",
+        host_only, result->rank_count);
 }
 
 static enum rkt_status note_step_counts(struct rkt_result *result, struct rkt_arena *arena,

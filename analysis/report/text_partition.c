@@ -147,6 +147,12 @@ static void print_head(const struct table *table, FILE *out)
     (void)fprintf(out, "\n");
 }
 
+static void print_set_apart(uint32_t rank, const struct rkt_steady *steady, FILE *out)
+{
+    (void)fprintf(out, "  %4u%9s  no GPU work was recorded: not in the sum\n", rank,
+                  rkt_cell_ms(steady->window_ns / (int64_t)steady->step_count).text);
+}
+
 static void print_rank(const struct table *table, uint32_t rank, const struct rkt_steady *steady,
                        FILE *out)
 {
@@ -217,7 +223,9 @@ static void print_table(struct table *table, const struct rkt_result *result, FI
     print_title(table, result, out);
     print_head(table, out);
     for (size_t r = 0; r < result->rank_count; r++) {
-        if (is_row_shown(table, result, r))
+        if (result->ranks[r].is_set_apart)
+            print_set_apart(result->ranks[r].rank, &table->ranks[r], out);
+        else if (is_row_shown(table, result, r))
             print_rank(table, result->ranks[r].rank, &table->ranks[r], out);
         else
             hidden++;
@@ -250,7 +258,8 @@ enum rkt_status rkt_text_partition(const struct rkt_result *result, FILE *out,
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu ranks", result->rank_count);
     for (size_t r = 0; r < result->rank_count; r++) {
         ranks[r] = rkt_steady_of(&result->ranks[r]);
-        rkt_steady_add(&table.sum, &ranks[r]);
+        if (!result->ranks[r].is_set_apart)
+            rkt_steady_add(&table.sum, &ranks[r]);
     }
     print_table(&table, result, out);
     free(ranks);

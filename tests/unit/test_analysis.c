@@ -243,6 +243,37 @@ static void outside_is_what_lies_before_and_after_the_steps(void **state)
     assert_int_equal(sum_ns, rank->run.parts.window_ns); /* they tile the run */
 }
 
+/* As when a sidecar dies before the first GPU records of its rank were sent. */
+static void a_rank_without_gpu_work_is_in_no_sum_of_those_with(void **state)
+{
+    struct fixture *fx = *state;
+    const struct rkt_summary *summary;
+
+    for (int rank = 0; rank < 3; rank++) {
+        uint32_t source = add_process(fx, RKT_ROLE_RANK, rank, 2 + (uint64_t)rank);
+
+        for (uint64_t i = 0; i < 3; i++) {
+            store_add(&fx->maker, source,
+                      (struct rkt_event){.kind = RKT_EVENT_RANGE,
+                                         .clock_id = RKT_CLOCK_REALTIME,
+                                         .type = RKT_RANGE_STEP,
+                                         .start_ns = 1000 + 1000 * i,
+                                         .end_ns = 2000 + 1000 * i,
+                                         .range = {.value = i}});
+            if (rank != 1)
+                add_kernel(fx, source, 1100 + 1000 * i, 1600 + 1000 * i);
+        }
+    }
+    analyse(fx);
+    summary = &fx->result->summary;
+    assert_int_equal(fx->result->rank_count, 3);
+    assert_true(fx->result->ranks[1].is_set_apart);
+    assert_false(summary->is_host_view);
+    assert_int_equal(rkt_partition_sum(&summary->parts), summary->parts_rank_ns);
+    assert_int_equal(summary->parts.compute_ns, 2 * 3 * 500);
+    expect_note(fx, "1 of 3 ranks recorded no GPU work");
+}
+
 /* ---- records that make no sense ---- */
 
 /* Mostly within a small window; now and then 0, enormous or backwards. */
@@ -361,6 +392,7 @@ int main(void)
         TEST(how_a_rank_ended_and_what_it_lost_is_said),
         TEST(a_store_without_ranks_is_a_result_with_a_note),
         TEST(outside_is_what_lies_before_and_after_the_steps),
+        TEST(a_rank_without_gpu_work_is_in_no_sum_of_those_with),
         cmocka_unit_test(records_that_make_no_sense_still_add_up),
     };
 

@@ -266,6 +266,31 @@ static void without_steps_nobody_is_looked_for(void **state)
     fake_run_release(&run);
 }
 
+static void a_rank_that_is_set_apart_is_not_compared(void **state)
+{
+    static const size_t APART[] = {0, 2};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(APART) / sizeof(APART[0]); i++) {
+        struct fake_run run;
+
+        fake_run_init(&run, 4);
+        run.result.ranks[APART[i]].is_set_apart = true;
+        for (size_t r = 0; r < 4; r++) {
+            if (r != APART[i]) /* the other one has no step at all */
+                add_steps(&run, r, 10, r == 3 ? 20 * MS : 0, input_part);
+            else if (i == 0)
+                add_steps(&run, r, 10, 90 * MS, compute_part);
+        }
+        find(&run);
+        assert_true(run.result.straggler.is_found);
+        assert_int_equal(run.result.straggler.rank, 3);
+        assert_int_equal(run.result.straggler.cause, RKT_CAUSE_INPUT);
+        assert_int_equal(run.result.straggler.steps_in_all, 10);
+        fake_run_release(&run);
+    }
+}
+
 static void the_kernel_that_is_slower_is_named(void **state)
 {
     struct fake_run run;
@@ -382,6 +407,7 @@ int main(void)
         cmocka_unit_test(ranks_without_a_common_collective_hold_nobody_up),
         cmocka_unit_test(with_too_few_steps_nobody_is_looked_for),
         cmocka_unit_test(without_steps_nobody_is_looked_for),
+        cmocka_unit_test(a_rank_that_is_set_apart_is_not_compared),
         cmocka_unit_test(the_kernel_that_is_slower_is_named),
         cmocka_unit_test(the_innermost_range_that_holds_the_excess_is_named),
         cmocka_unit_test(names_that_hold_a_hash_are_the_same_on_all_ranks),
