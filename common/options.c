@@ -13,6 +13,9 @@ extern char **environ;
 
 #define NAME_COUNT_MAX 128
 #define DISTANCE_MAX 32
+/* Of --help: where the explanations begin, and where lines end. */
+#define HELP_COLUMN ((size_t)28)
+#define HELP_WIDTH ((size_t)80)
 
 static void *field_of(void *fields, const struct rkt_option *option)
 {
@@ -238,20 +241,41 @@ static enum rkt_status apply_environment(const struct rkt_command *command, void
     return RKT_OK;
 }
 
+/* Words of `text` in the right column of the help. */
+static void print_right(const char *text)
+{
+    size_t column = HELP_COLUMN;
+
+    while (*text) {
+        size_t len = strcspn(text, " ");
+
+        if (column > HELP_COLUMN && column + 1 + len > HELP_WIDTH) {
+            (void)printf("\n%*s", (int)HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        }
+        (void)printf("%s%.*s", column > HELP_COLUMN ? " " : "", (int)len, text);
+        column += len + (column > HELP_COLUMN);
+        text += len + strspn(text + len, " ");
+    }
+    (void)printf("\n");
+}
+
 static void print_option(const struct rkt_option *option)
 {
     char left[64];
+    char right[512];
 
     (void)snprintf(left, sizeof(left), "%c%c%s--%s%s%s", option->letter ? '-' : ' ',
                    option->letter ? option->letter : ' ', option->letter ? ", " : "  ",
                    option->name, option->value_name ? " " : "",
                    option->value_name ? option->value_name : "");
-    (void)printf("  %-30s %s", left, option->help);
-    if (option->default_text)
-        (void)printf(" (default %s)", option->default_text);
-    if (option->env)
-        (void)printf(" [%s]", option->env);
-    (void)printf("\n");
+    (void)snprintf(right, sizeof(right), "%s%s%s%s%s%s%s", option->help,
+                   option->default_text ? " (default " : "",
+                   option->default_text ? option->default_text : "",
+                   option->default_text ? ")" : "", option->env ? " [" : "",
+                   option->env ? option->env : "", option->env ? "]" : "");
+    (void)printf("  %-*s ", (int)HELP_COLUMN - 3, left);
+    print_right(right);
 }
 
 static void print_help(const struct rkt_command *command)
@@ -259,7 +283,7 @@ static void print_help(const struct rkt_command *command)
     (void)printf("usage: %s\n\n%s\n\noptions:\n", command->usage, command->summary);
     for (size_t i = 0; i < command->option_count; i++)
         print_option(&command->options[i]);
-    (void)printf("  %-30s %s\n  %-30s %s\n", "-h, --help", "this text", "    --version",
+    (void)printf("  %-25s %s\n  %-25s %s\n", "-h, --help", "this text", "    --version",
                  "the version");
     if (command->details)
         (void)printf("\n%s\n", command->details);

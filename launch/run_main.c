@@ -61,7 +61,7 @@ static const struct rkt_command COMMAND = {
     .details =
         "One job per rank:   mpirun -np 8 ranktrace run -- python train.py\n"
         "One job per node:   mpirun -np 2 --map-by ppr:1:node ranktrace run -- torchrun ...\n"
-        "One node, no MPI:   ranktrace run -- torchrun --nproc-per-node=8 train.py\n"
+        "One node, no MPI:   ranktrace run -- torchrun --nproc_per_node=8 train.py\n"
         "\n"
         "The exit code is the job's own when it failed (128 + N when signal N ended it),\n"
         "1 when it could not be started, 2 for wrong use.",

@@ -9,6 +9,7 @@
 #include "analysis/report/writers.h"
 #include "analysis/steady.h"
 
+#define LOSS_SHARE_MIN 0.0005 /* prints as 0.1% */
 #define NOTES_MAX 8
 
 /* A part of the steady steps that is not computation, what it is and what helps. */
@@ -230,6 +231,7 @@ static int64_t compute_ns(const struct rkt_summary *summary)
 static void print_answer(const struct rkt_result *result, const struct loss *loss, FILE *out)
 {
     const struct rkt_summary *summary = &result->summary;
+    double share;
 
     (void)fputc('\n', out);
     rkt_text_line(out, "ANSWER");
@@ -249,9 +251,10 @@ static void print_answer(const struct rkt_result *result, const struct loss *los
                            "forward, backward or input is marked.");
     if (loss == NULL)
         return;
+    share = rkt_share(loss->ns, summary->parts_rank_ns);
     rkt_text_line(out, "  Of the ranks' time %s computes. The largest loss is %s: %s.",
                   rkt_cell_percent(rkt_share(compute_ns(summary), summary->parts_rank_ns)).text,
-                  loss->what, rkt_cell_percent(rkt_share(loss->ns, summary->parts_rank_ns)).text);
+                  loss->what, share < LOSS_SHARE_MIN ? "under 0.1%" : rkt_cell_percent(share).text);
 }
 
 /* Why a headline number is n/a; "" where it is given. */
@@ -322,7 +325,7 @@ static void print_matching(const struct rkt_result *result, FILE *out)
     add_count(text, sizeof(text), counts[RKT_MATCH_WEAK], "weakly");
     add_count(text, sizeof(text), partial, "of these without all members");
     add_count(text, sizeof(text), result->unmatched_count, "kernels that matched nothing");
-    rkt_text_line(out, "  collectives: %s", text);
+    rkt_text_line(out, "  collectives matched: %s", text);
     if (counts[RKT_MATCH_WEAK] > 0)
         rkt_text_line(out, "  weak: the communicator or the operation is not recorded; kernels of "
                            "one name were taken in order, which may be wrong");
