@@ -69,7 +69,11 @@ static enum rkt_status collect_candidates(struct loading *loading, struct rkt_er
             continue;
         *to = (struct candidate){info->rank_known ? info->rank : next_rank++, i};
         loading->candidate_count++;
-        if (!info->rank_known)
+        if (!info->rank_known && info->file[0] != '\0')
+            status = rkt_add_note(loading->result, loading->arena, 1, err,
+                                  "the rank of %s is not in the timeline; it is shown as rank %u",
+                                  info->file, to->rank);
+        else if (!info->rank_known)
             status = rkt_add_note(loading->result, loading->arena, 1, err,
                                   "process %llu on %s did not know its rank; it is shown as rank "
                                   "%u",
