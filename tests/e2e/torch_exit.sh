@@ -6,8 +6,9 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 need_mpi
 need_torch
+need_no_sanitizer
 
-for _ in 1 2 3 4 5; do
+for _ in 1 2 3; do
     mpi 2 "$ranktrace" run --no-report -o "$work/out" -- "$python" "$here/torch_exit.py" 2>"$work/err" || {
         cat "$work/err"
         fail "the script died at its end"

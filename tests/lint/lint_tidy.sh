@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# clang-tidy over every source of the compile database; a result is kept until its source, a
-# header or a setting changes, so that a second run is quick.
+# clang-tidy over the product's sources in the compile database, or over those that match $2; a
+# result is kept until its source, a header or a setting changes, so that a second run is quick.
 set -euo pipefail
 build=$1
+which=${2:-^(common|agent|aggregator|analysis|launch)/}
 cd "$(dirname "$0")/../.."
 
 for tool in clang-tidy python3; do
@@ -43,4 +44,4 @@ import json, os, sys
 for entry in json.load(open(sys.argv[1])):
     print(os.path.relpath(entry["file"]))
 PY
-    grep '\.c$' | xargs -P 2 -I{} bash -c "check_one {} '$build' '$settings'"
+    grep '\.c$' | grep -E "$which" | xargs -P 2 -I{} bash -c "check_one {} '$build' '$settings'"
