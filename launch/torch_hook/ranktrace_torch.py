@@ -20,19 +20,19 @@ Written for PyTorch 1.13 to 2.x. Each wrapper adds one or two calls into librank
 communication hook alone.
 """
 import atexit
+import collections
 import ctypes
 import functools
 import importlib.machinery
 import os
+import queue
 import sys
 import threading
-import time
 
 FORWARD, BACKWARD, OPTIMIZER, INPUT, COMM_WAIT = 2, 3, 4, 5, 6
 CPU_BACKENDS = {"gloo", "mpi"}
-SETTLE_SECONDS = 1.0  # at most, after a backward
-SETTLE_SLEEP_SECONDS = 50e-6
-KEPT_MAX = 4096  # callbacks of one backward, two a bucket
+JOIN_SECONDS = 1.0
+KEPT_MAX = 4096
 
 
 def warn(message, error):
@@ -74,10 +74,41 @@ def library_path():
     raise OSError("RANKTRACE_LIBRARY is not set")
 
 
-def references_of_one_holder():
-    """What getrefcount says, asked as settle() does, of a callback that only a list holds."""
-    for callback, _future, _buffer in [(lambda: None, None, None)]:
-        return sys.getrefcount(callback)
+class Waiter:
+    """A thread of ours that waits for buckets, in the order in which they were handed over.
+
+    In place of callbacks on the collectives' futures, which the backend's own threads would run
+    and drop. A thread of the backend must not need the interpreter's lock: PyTorch ends these
+    threads in destructors that hold it (a model that goes out of scope: the job would hang) or
+    after the interpreter's end (it would abort).
+    """
+
+    def __init__(self):
+        self.items = queue.SimpleQueue()
+        self.thread = None
+
+    def submit(self, wait, finish):
+        """Call finish(error or None) once wait() has returned."""
+        if self.thread is None:
+            self.thread = threading.Thread(target=self.run, name="ranktrace", daemon=True)
+            self.thread.start()
+            atexit.register(self.stop)
+        self.items.put((wait, finish))
+
+    def run(self):
+        while (item := self.items.get()) is not None:
+            wait, finish = item
+            error = None
+            try:
+                wait()
+            except Exception as failure:
+                error = failure
+            finish(error)
+            del item, wait, finish, error  # not until the next bucket
+
+    def stop(self):
+        self.items.put(None)
+        self.thread.join(JOIN_SECONDS)  # longer only when a collective never ends
 
 
 class Hook:
@@ -89,9 +120,8 @@ class Hook:
         self.is_open = False
         self.saw_backward = False
         self.waiting_thread = None  # the thread whose backward has handed over its last bucket
-        self.kept = []  # (callback, its future, its buffer) of this backward's buckets
-        self.buffers = []  # those of the last backward
-        self.alone = references_of_one_holder()
+        self.waiter = Waiter()
+        self.kept = collections.deque(maxlen=KEPT_MAX)  # buffers of the last backward's buckets
 
     def enter(self):
         """Something of an iteration begins: open the first step."""
@@ -105,34 +135,27 @@ class Hook:
             self.step += 1
             self.marks.step(self.step)
 
-    def handed_over_last(self):
-        self.waiting_thread = threading.get_ident()
-        self.marks.begin(COMM_WAIT)
+    def hand_over(self, bucket):
+        """Just before its collective starts. Returns the handle for bucket_end.
 
-    def keep(self, callback, future, buffer):
-        """Hold all three until the backend's threads have dropped them: see settle()."""
-        if len(self.kept) < KEPT_MAX:
-            self.kept.append((callback, future, buffer))
-        return future
-
-    def settle(self):
-        """Wait, after every backward, until no thread of the backend holds a callback of ours.
-
-        Such a thread drops its reference some time after the collective, and needs the
-        interpreter's lock for it. PyTorch ends these threads in destructors that hold the lock
-        (a model that goes out of scope) or when the interpreter is gone: then the job would hang
-        or abort. Usually this is one short sleep; a thread that takes longer is left alone.
-
-        The same goes for the buffer, which Python has seen: whoever drops it last needs the
-        lock. It is held for one more step, so that the backend is never the last.
+        The backend drops its reference to the buffer some time after the collective. Python has
+        seen this buffer, so dropping the last reference needs the interpreter's lock: we keep one.
         """
-        deadline = time.monotonic() + SETTLE_SECONDS
-        for callback, _future, _buffer in self.kept:
-            while sys.getrefcount(callback) > self.alone and time.monotonic() < deadline:
-                time.sleep(SETTLE_SLEEP_SECONDS)
-        if self.kept:
-            self.buffers = [buffer for _callback, _future, buffer in self.kept]
-        self.kept = []
+        buffer = bucket.buffer()
+        self.kept.append(buffer)
+        return self.marks.bucket_begin(
+            bucket.index(), buffer.numel() * buffer.element_size(), len(bucket.parameters())
+        )
+
+    def handed_over(self, bucket):
+        if bucket.is_last():
+            self.waiting_thread = threading.get_ident()
+            self.marks.begin(COMM_WAIT)
+
+    def keep_for_ever(self):
+        """At exit: the interpreter ends, the backend's threads may go on for a moment."""
+        for buffer in self.kept:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(buffer))
 
     def end_wait(self):
         if self.waiting_thread == threading.get_ident():
@@ -172,6 +195,7 @@ def wrap_backward(hook, torch):
     @functools.wraps(inner)
     def backward(*args, **kwargs):
         hook.enter()
+        hook.kept.clear()
         hook.marks.begin(BACKWARD)
         try:
             return inner(*args, **kwargs)
@@ -179,7 +203,6 @@ def wrap_backward(hook, torch):
             hook.end_wait()
             hook.marks.end(BACKWARD)
             hook.saw_backward = True
-            hook.settle()
 
     torch.autograd.backward = backward
 
@@ -220,34 +243,40 @@ def timed(hook, call):
     """A communication hook that also tells when a bucket is handed over and done."""
 
     def communicate(state, bucket):
-        buffer = bucket.buffer()
-        handle = hook.marks.bucket_begin(
-            bucket.index(), buffer.numel() * buffer.element_size(), len(bucket.parameters())
-        )
+        handle = hook.hand_over(bucket)
         future = call(state, bucket)
-        if bucket.is_last():
-            hook.handed_over_last()
-
-        def done(finished):
-            hook.marks.bucket_end(handle)
-            return finished.value()
-
-        return hook.keep(done, future.then(done), buffer)
+        hook.waiter.submit(future.wait, lambda _error: hook.marks.bucket_end(handle))
+        hook.handed_over(bucket)
+        return future
 
     return communicate
 
 
-def reduce_as_ddp_does(hook, dist, group):
-    """DDP's own reduction as a communication hook: sum of gradients times 1 / world size."""
+def value_or_raise(future):
+    value = future.value()
+    if isinstance(value, Exception):
+        raise value
+    return value
+
+
+def reduce_as_ddp_does(hook, torch, dist, group):
+    """DDP's own reduction as a timed communication hook: sum of gradients times 1 / world size."""
     factor = 1.0 / dist.get_world_size(group)
 
     def communicate(_state, bucket):
-        def first(finished):
-            return finished.value()[0]
+        handle = hook.hand_over(bucket)
+        buffer = bucket.buffer().mul_(factor)
+        work = dist.all_reduce(buffer, group=group, async_op=True)
+        reduced = torch.futures.Future()
+        result = reduced.then(value_or_raise)  # which runs where the result is set: below
 
-        buffer = bucket.buffer()
-        work = dist.all_reduce(buffer.mul_(factor), group=group, async_op=True)
-        return hook.keep(first, work.get_future().then(first), buffer)
+        def finish(error):
+            hook.marks.bucket_end(handle)
+            reduced.set_result(buffer if error is None else error)
+
+        hook.waiter.submit(work.wait, finish)
+        hook.handed_over(bucket)
+        return result
 
     return communicate
 
@@ -279,8 +308,7 @@ def wrap_ddp(hook, torch):
         if os.environ.get("RANKTRACE_BUCKETS", "1") == "0":
             return
         if is_cpu_group(dist, self.process_group) and self.require_backward_grad_sync:
-            reduce = reduce_as_ddp_does(hook, dist, self.process_group)
-            inner_register(self, None, timed(hook, reduce))
+            inner_register(self, None, reduce_as_ddp_does(hook, torch, dist, self.process_group))
 
     @functools.wraps(inner_forward)
     def forward(self, *args, **kwargs):
@@ -311,7 +339,7 @@ def install(torch):
         except Exception as error:  # another PyTorch: keep the other wrappers
             warn(f"{wrap.__name__} does not fit this PyTorch", error)
     atexit.register(marks.step_end)
-    atexit.register(hook.settle)
+    atexit.register(hook.keep_for_ever)
 
 
 class TorchFinder:

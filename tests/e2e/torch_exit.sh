@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A training script that ends right after its last backward ends well under the torch hook. What
-# this holds is a race (SIGABRT while Python ends, in most runs without Hook.keep).
+# this holds is a race: with callbacks on gloo's threads the script aborted in most runs.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 need_mpi
