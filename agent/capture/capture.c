@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -79,6 +80,15 @@ void rkt_capture_turn_off(const char *why)
 
 /* ---- fork and exit ---- */
 
+/* A job may have closed all descriptors, and have one of its own under our number by now. */
+static bool is_socket_ours(const struct rkt_capture *capture)
+{
+    struct stat now;
+
+    return fstat(capture->socket_fd, &now) == 0 && S_ISSOCK(now.st_mode) &&
+           now.st_ino == capture->socket_inode;
+}
+
 /* The region stays mapped, but is the parent's; so is the connection. */
 static void off_in_child(void)
 {
@@ -88,7 +98,8 @@ static void off_in_child(void)
         return;
     set_state(STATE_OFF);
     rkt_threads_disown(capture->threads);
-    close(capture->socket_fd);
+    if (is_socket_ours(capture))
+        close(capture->socket_fd);
 }
 
 static void close_at_exit(void)
@@ -123,6 +134,7 @@ static void destroy_parts(struct rkt_capture *capture)
 static struct rkt_capture *create_parts(struct rkt_region *region, int socket_fd, uint32_t mask)
 {
     struct rkt_capture *capture = calloc(1, sizeof(*capture));
+    struct stat socket;
 
     if (!capture) {
         rkt_region_destroy(region);
@@ -131,6 +143,7 @@ static struct rkt_capture *create_parts(struct rkt_region *region, int socket_fd
     }
     capture->region = region;
     capture->socket_fd = socket_fd;
+    capture->socket_inode = fstat(socket_fd, &socket) == 0 ? socket.st_ino : 0;
     capture->mask = mask;
     capture->intern = rkt_intern_create(region);
     if (capture->intern)

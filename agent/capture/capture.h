@@ -22,6 +22,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "agent/capture/intern.h"
 #include "agent/capture/thread.h"
@@ -42,6 +43,7 @@ struct rkt_capture {
     struct rkt_nccl_source *nccl;
     uint32_t mask; /* enum rkt_capture_bit */
     int socket_fd; /* its hang-up: the sidecar is gone */
+    ino_t socket_inode;
 };
 
 /* The capture for a source; starts it if need be. NULL: off, or this source is not wanted. */

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@
 #include "agent/capture/nccl_source.h"
 #include "common/clock.h"
 
-#define FLUSH_INTERVAL_MS 1000
+#define FLUSH_INTERVAL_S 1
 #define STOP_WAIT_NS 2000000000u  /* at most so long for all that is left at exit */
 #define GAP_MIN_NS 2000000000u    /* twice the flush interval: shorter is no gap */
 #define SMALLEST_RECORD_BYTES 40u /* an API record: the unit in which unread bytes are counted */
@@ -48,7 +48,9 @@ struct rkt_cupti_source {
     _Atomic bool was_started;
     _Atomic bool is_on;
     _Atomic bool thread_has_fate; /* the flush thread leaves by itself, or is being joined */
-    int wake_fd;                  /* an eventfd: the flush thread should end */
+    /* The flush thread should end. No descriptor: a job that closes all of them may have a file
+     * of its own under that number when we would write to it. */
+    sem_t wake;
     pthread_t flush_thread;
 };
 
@@ -177,33 +179,43 @@ static void leave(struct rkt_cupti_source *source)
         (void)pthread_detach(pthread_self());
 }
 
+static bool is_woken_in_time(struct rkt_cupti_source *source)
+{
+    struct timespec limit;
+
+    clock_gettime(CLOCK_MONOTONIC, &limit);
+    limit.tv_sec += FLUSH_INTERVAL_S;
+    while (sem_clockwait(&source->wake, CLOCK_MONOTONIC, &limit) != 0) {
+        if (errno != EINTR)
+            return false;
+    }
+    return true;
+}
+
+static bool is_sidecar_gone(const struct rkt_capture *capture)
+{
+    struct pollfd waiter = {.fd = capture->socket_fd, .events = POLLRDHUP};
+
+    return poll(&waiter, 1, 0) > 0;
+}
+
 static void *flush_until_woken(void *arg)
 {
     struct rkt_cupti_source *source = arg;
     bool has_flushed = false;
-    struct pollfd waiters[] = {
-        {.fd = source->wake_fd, .events = POLLIN},
-        {.fd = source->capture->socket_fd, .events = POLLRDHUP},
-    };
 
-    for (;;) {
-        int ready = poll(waiters, 2, FLUSH_INTERVAL_MS);
-
-        if (ready < 0 && errno != EINTR)
-            return NULL;
-        if (ready > 0 && waiters[0].revents)
-            return NULL;
-        if (ready > 0 && waiters[1].revents) {
+    while (!is_woken_in_time(source)) {
+        if (is_sidecar_gone(source->capture)) {
             rkt_capture_turn_off("the sidecar is gone");
             leave(source);
             return NULL;
         }
-        if (ready == 0 && !has_flushed) /* cuInit, in which we started, is long through */
+        if (!has_flushed) /* cuInit, in which we started, is long through */
             rkt_capture_close_before_others();
-        if (ready == 0)
-            flush(source);
-        has_flushed = has_flushed || ready == 0;
+        flush(source);
+        has_flushed = true;
     }
+    return NULL;
 }
 
 /* The job's signals are for the job's threads. */
@@ -213,16 +225,13 @@ static bool start_flush_thread(struct rkt_cupti_source *source)
     sigset_t before;
     bool has_started;
 
-    source->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (source->wake_fd < 0)
+    if (sem_init(&source->wake, 0, 0) != 0)
         return false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     has_started = pthread_create(&source->flush_thread, NULL, flush_until_woken, source) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!has_started)
-        close(source->wake_fd);
-    else
+    if (has_started)
         (void)pthread_setname_np(source->flush_thread, "ranktrace");
     return has_started;
 }
@@ -323,13 +332,12 @@ void rkt_cupti_source_start(struct rkt_cupti_source *source, struct rkt_capture 
 static bool join_flush_thread(struct rkt_cupti_source *source)
 {
     struct timespec deadline;
-    uint64_t one = 1;
 
     if (atomic_exchange_explicit(&source->thread_has_fate, true, memory_order_relaxed))
         return false;
     clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += (time_t)(STOP_WAIT_NS / 1000000000u);
-    if (write(source->wake_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
+    if (sem_post(&source->wake) != 0)
         return false;
     return pthread_timedjoin_np(source->flush_thread, NULL, &deadline) == 0;
 }

@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -396,6 +398,47 @@ static void forked_child_ends_without_touching_the_trace(void **state)
     assert_int_equal(job_count(job, RKT_EVENT_KERNEL, -1, NULL), 2);
 }
 
+static int files[16];
+
+/* They are still open, and nobody has written to them. */
+static void expect_files_as_they_were(void)
+{
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        struct stat file;
+
+        must(fstat(files[i], &file) == 0 && file.st_size == 0);
+    }
+}
+
+/* As daemons do. What the job then opens gets the numbers that were ours. */
+static void close_all_and_reuse_the_numbers(void)
+{
+    struct test_gpu *gpu;
+    int wait_status = -1;
+    pid_t pid;
+
+    must(atexit(expect_files_as_they_were) == 0); /* first of all: it runs after ours */
+    gpu = start_gpu();
+    must(test_gpu_launch(gpu, NULL, 1) == CUDA_SUCCESS);
+    must(close_range(STDERR_FILENO + 1, ~0u, 0) == 0);
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        must((files[i] = memfd_create("file", 0)) >= 0);
+    pid = fork();
+    if (pid == 0) {
+        expect_files_as_they_were();
+        _exit(0);
+    }
+    must(waitpid(pid, &wait_status, 0) == pid && wait_status == 0);
+}
+
+static void descriptors_of_the_job_under_our_numbers_are_left_alone(void **state)
+{
+    struct job *job = *state;
+
+    job_run(job, close_all_and_reuse_the_numbers);
+    assert_int_equal(job->wait_status, 0);
+}
+
 /* ---- off ---- */
 
 static void gpu_that_is_not_wanted_is_left_alone(void **state)
@@ -443,6 +486,7 @@ int main(void)
         WITH_JOB(records_leave_a_process_that_does_not_end),
         WITH_JOB(death_of_the_sidecar_turns_capture_off_with_one_line),
         WITH_JOB(forked_child_ends_without_touching_the_trace),
+        WITH_JOB(descriptors_of_the_job_under_our_numbers_are_left_alone),
         WITH_JOB(gpu_that_is_not_wanted_is_left_alone),
         WITH_JOB(cupti_without_a_gpu_is_silent),
         WITH_JOB(process_that_is_not_watched_runs_as_ever),
