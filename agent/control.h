@@ -29,7 +29,7 @@
  *     PROGRAM --control-fd N --socket PATH --output DIR --command TEXT
  *             --on-failure abort|wait --drain-timeout TIME [--per-node]
  * with the launcher's whole environment (other options by their variables), stdin from
- * /dev/null, stdout joined to stderr, nice 10, all cores that the cpuset allows, and HUP,
+ * /dev/null, stdout joined to stderr, all cores that the cpuset allows, and HUP,
  * INT, QUIT, TERM, PIPE, USR1 and USR2 ignored: it ends by DONE, STOP or hang-up.
  *
  * Waiting: send and receive never block. Threads: one per end.

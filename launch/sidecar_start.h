@@ -5,7 +5,7 @@
 /*
  * sidecar_start - starts ranktrace-sidecar as agent/control.h promises it.
  *
- * Nice 10, every core that the cpuset allows (the launcher's core binding is the job's: a
+ * On every core that the cpuset allows (the launcher's core binding is the job's: a
  * sidecar in it would take turns with the training), no terminal input, deaf to the signals
  * that the launcher sends to all: the supervisor tells it when to end.
  */
