@@ -11,7 +11,7 @@
 #define RATE_CHANGE_PPM 1
 #define RATE_UNKNOWN_PPM 100
 #define PPM 1000000
-/* An error or offset past this says nothing: 36 years. */
+/* An error past this says nothing: 36 years. */
 #define SANE_NS_MAX (1ll << 60)
 
 /* y(x) = x + d, d linear between points; `error_ns` is that of the piece to the next point. */
@@ -240,7 +240,8 @@ static enum rkt_status copy_knots(struct rkt_clock_map *map, const struct rkt_al
             map->knot_count == 0 || knot->local_ns > map->knots[map->knot_count - 1].local_ns;
 
         if (knot->local_ns <= RKT_TIME_MAX_NS && is_later &&
-            knot->offset_ns == clamp_ns(knot->offset_ns) && knot->bound_ns >= 0 &&
+            knot->offset_ns > -(int64_t)RKT_TIME_MAX_NS &&
+            knot->offset_ns < (int64_t)RKT_TIME_MAX_NS && knot->bound_ns >= 0 &&
             knot->bound_ns <= SANE_NS_MAX)
             map->knots[map->knot_count++] = *knot;
     }

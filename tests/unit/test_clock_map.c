@@ -258,6 +258,20 @@ static void wall_clock_has_no_bound(void **state)
     rkt_clock_map_destroy(map);
 }
 
+static void an_offset_may_be_a_date(void **state)
+{
+    /* A trace whose stamps count from baseTimeNanoseconds, in 2024. */
+    const struct rkt_align_knot knots[] = {{0, 1727743122000000000, 0}};
+    const struct rkt_align_info align = {0, RKT_ALIGN_WALL_CLOCK, knots, 1};
+    struct rkt_clock_map *map;
+    struct rkt_error err;
+
+    (void)state;
+    assert_rkt_ok(rkt_clock_map_create(RKT_CLOCK_TRACE, NULL, 0, &align, &map, &err), err);
+    assert_int_equal(rkt_clock_map_to_job(map, 2413669097444592, NULL).ns, 1730156791097444592);
+    rkt_clock_map_destroy(map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +286,7 @@ int main(void)
         cmocka_unit_test(job_time_adds_the_offset_between_knots),
         cmocka_unit_test(job_time_of_a_realtime_rank_goes_through_the_pairs),
         cmocka_unit_test(wall_clock_has_no_bound),
+        cmocka_unit_test(an_offset_may_be_a_date),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
