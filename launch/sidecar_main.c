@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "agent/control.h"
@@ -128,9 +129,13 @@ static void refuse_all(struct program *program, const struct rkt_error *err)
 
 static enum rkt_status create(struct program *program, bool *has_refused, struct rkt_error *err)
 {
-    /* First, whatever else fails here: the other ranks wait in MPI_Init for this one. */
-    enum rkt_status status = create_transport(&program->transport, err);
+    enum rkt_status status;
 
+    /* Inside MPI_Init nobody sees that the supervisor is gone; and there is nothing to keep. */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* First, whatever else fails here: the other ranks wait in MPI_Init for this one. */
+    status = create_transport(&program->transport, err);
+    (void)prctl(PR_SET_PDEATHSIG, 0);
     if (!program->transport)
         return status;
     /* From here on beside the job; until here it waits for us, and MPI_Init may not starve. */

@@ -154,6 +154,21 @@ count_is "not ready in time: the job runs untraced" 3 err
 [ "$(sed -n 's/.*, at //p' out | sort -u | wc -l)" = 1 ] || fail "there is more than one master"
 until_true nobody_is_left
 
+case="an MPI_Init that fails, here as rank 1 cannot be reached, ends no job"
+cat >unreachable <<SH
+#!/bin/bash
+[ "\$OMPI_COMM_WORLD_RANK" != 1 ] || export OMPI_MCA_btl=self
+exec "$ranktrace" run "\$@"
+SH
+chmod +x unreachable
+code=0
+timeout -k 5 60 mpirun -np 4 "${flags[@]}" ./unreachable --hold 1s -o "$work/result" \
+    "$work/job" nothing 0 2 >out 2>err </dev/null || code=$?
+code_is 0
+count_is "end of rank" 4 out
+says "MPI_INIT has failed"
+until_true nobody_is_left
+
 case="SIGTERM to mpirun ends all; what was stored can be read"
 rm -rf result
 mpirun -np 4 "${flags[@]}" "$ranktrace" run -o "$work/result" "$work/job" nothing 0 600 \
