@@ -8,7 +8,8 @@ endif()
 
 # What mpiexec needs to start as root, and past the number of cores. MPICH knows neither.
 set(RKT_MPIEXEC_ARGS ${RKT_MPIEXEC_FLAGS})
-if(RKT_HAVE_MPI AND "$ENV{USER}$ENV{HOME}" MATCHES "root")
+execute_process(COMMAND id -u OUTPUT_VARIABLE RKT_USER_ID OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(RKT_HAVE_MPI AND RKT_USER_ID STREQUAL "0")
   list(APPEND RKT_MPIEXEC_ARGS --allow-run-as-root)
 endif()
 
