@@ -91,7 +91,8 @@ static double median_busbw(const struct member *members, size_t count, int64_t *
 static void measure_group(const struct member *members, size_t count, int64_t *room,
                           struct rkt_collective_group *group)
 {
-    size_t waits = 0;
+    int64_t waited_ns = 0;
+    int64_t waits = 0;
 
     for (size_t i = 0; i < count; i++)
         room[i] = members[i].collective->transfer_ns;
@@ -107,10 +108,11 @@ static void measure_group(const struct member *members, size_t count, int64_t *r
 
             group->total_ns += wait_ns + collective->transfer_ns;
             group->wait_max_ns = wait_ns > group->wait_max_ns ? wait_ns : group->wait_max_ns;
-            room[waits++] = wait_ns;
+            waited_ns += wait_ns;
+            waits++;
         }
     }
-    group->wait_ns = rkt_median_i64(room, waits);
+    group->wait_ns = waits > 0 ? waited_ns / waits : RKT_NA;
 }
 
 static size_t count_participants(const struct rkt_result *result)

@@ -17,7 +17,7 @@ struct rkt_collective_group {
     const struct rkt_collective *first; /* func, bytes, participant_count are those of all */
     size_t count;
     int64_t transfer_ns; /* median */
-    int64_t wait_ns;     /* median over all collectives and ranks, needs no clock */
+    int64_t wait_ns; /* mean over collectives and ranks (one rank never waits); needs no clock */
     int64_t wait_max_ns;
     int64_t total_ns;         /* sum of durations over collectives and ranks */
     double busbw_bytes_per_s; /* median of those known */

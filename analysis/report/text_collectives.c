@@ -59,7 +59,8 @@ enum rkt_status rkt_text_collectives(const struct rkt_result *result, FILE *out,
     status = rkt_group_collectives(result, &groups, &count, err);
     if (status != RKT_OK)
         return status;
-    rkt_text_line(out, "COLLECTIVES (ms; medians; wait: duration above that of the shortest rank)");
+    rkt_text_line(
+        out, "COLLECTIVES (ms; transfer: median; wait: mean time above that of the shortest rank)");
     (void)fprintf(out, "  %-13s %9s %5s %6s %9s %9s %9s %8s  %s\n", "func", "size", "ranks",
                   "count", "transfer", "wait", "max wait", "GB/s bus", "last to arrive");
     for (size_t i = 0; i < count && i < ROWS_MAX; i++)
