@@ -242,7 +242,9 @@ static enum rkt_status open_partial(struct rkt_store_writer *writer, struct rkt_
         if (errno != EEXIST)
             break;
     }
-    return rkt_fail_errno(err, RKT_ERR_IO, "cannot create a file beside %s", writer->path);
+    return rkt_fail_errno(err, RKT_ERR_IO,
+                          "cannot create a file beside %s (is its folder there, and writable?)",
+                          writer->path);
 }
 
 static enum rkt_status set_up(struct rkt_store_writer *writer, enum rkt_store_mode mode,

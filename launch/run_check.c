@@ -34,7 +34,8 @@ static enum rkt_status check_path(const char *path, struct rkt_error *err)
     struct stat st;
 
     if (stat(path, &st) < 0)
-        return rkt_fail_errno(err, RKT_ERR_INVALID, "command '%s' cannot be run", path);
+        return rkt_fail_errno(err, RKT_ERR_INVALID,
+                              "command '%s' cannot be run (is it there, and executable?)", path);
     if (!S_ISREG(st.st_mode))
         return rkt_fail(err, RKT_ERR_INVALID, "command '%s' is not a file", path);
     if (access(path, X_OK) < 0)
@@ -83,7 +84,9 @@ static enum rkt_status make_dirs(const char *dir, struct rkt_error *err)
             continue;
         *at = '\0';
         if (mkdir(path, 0777) < 0 && errno != EEXIST)
-            return rkt_fail_errno(err, RKT_ERR_IO, "cannot make the output folder '%s'", path);
+            return rkt_fail_errno(
+                err, RKT_ERR_IO,
+                "cannot make the output folder '%s' (choose another with --output)", path);
         *at = end;
         if (end == '\0')
             return RKT_OK;

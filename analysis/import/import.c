@@ -105,7 +105,7 @@ static const char *why_no_trace(const struct rkt_kineto_facts *facts)
     if (facts->is_kineto)
         return NULL;
     if (!json->has_events)
-        return "is JSON, but no trace: it has no traceEvents";
+        return "is JSON, but no trace: it has no traceEvents; give what torch.profiler exports";
     if (json->event_count == 0 && json->damaged_count > 0)
         return "has no event that can be read";
     if (json->event_count > 0 && facts->skipped_count == json->event_count)

@@ -527,14 +527,15 @@ static enum rkt_status no_json(const struct reader *reader)
     const struct rkt_json_window *window = &reader->window;
 
     if (window->len == 0)
-        return rkt_fail(reader->err, RKT_ERR_FORMAT, "is empty");
+        return rkt_fail(reader->err, RKT_ERR_FORMAT, "is empty; export or copy it again");
     for (size_t i = 0; i < sizeof(KNOWN) / sizeof(KNOWN[0]); i++) {
         if (window->len >= KNOWN[i].bytes &&
             memcmp(window->text, KNOWN[i].magic, KNOWN[i].bytes) == 0)
             return rkt_fail(reader->err, RKT_ERR_FORMAT, "is no JSON; it looks like %s",
                             KNOWN[i].what);
     }
-    return rkt_fail(reader->err, RKT_ERR_FORMAT, "is no JSON: it begins with neither { nor [");
+    return rkt_fail(reader->err, RKT_ERR_FORMAT,
+                    "is no JSON: it begins with neither { nor [; give what torch.profiler exports");
 }
 
 static enum rkt_status read_document(struct reader *reader)

@@ -245,7 +245,7 @@ static enum rkt_status inflate_some(struct rkt_text_source *source, char *buf, s
     else if (result == Z_MEM_ERROR)
         return rkt_fail(err, RKT_ERR_NOMEM, "%s: no memory to decompress", source->path);
     else if (result == Z_BUF_ERROR && source->input_ended)
-        end_damaged(source, "ends inside the compressed data");
+        end_damaged(source, "ends inside the compressed data (copy or export it again)");
     else if (result != Z_OK && result != Z_BUF_ERROR)
         end_damaged(source, zlib->msg ? zlib->msg : "compressed data are broken");
     return RKT_OK;
