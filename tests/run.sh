@@ -42,7 +42,7 @@ results=build/test-results
 rm -rf "$results"
 mkdir -p "$results"
 ctest_args=(--no-tests=error)
-[ "$slow" -eq 1 ] || ctest_args+=(-LE slow)
+[ "$slow" -eq 0 ] || ctest_args+=(-C slow)
 
 failed=0
 for preset in "${presets[@]}"; do

@@ -40,7 +40,11 @@ function(rkt_script_test name script)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${PROJECT_BINARY_DIR})
+  set(when)
+  if(slow IN_LIST arg_LABELS) # runs under 'ctest -C slow' only
+    set(when CONFIGURATIONS slow)
+  endif()
+  add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${PROJECT_BINARY_DIR} ${when})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
                        SKIP_RETURN_CODE 77)
   if(arg_PROCESSORS)
