@@ -3,30 +3,13 @@
 """Collectives of public traces: what the oracle says to the nanosecond, and ends that agree; every
 report is one page, and its sums are exact."""
 
-import importlib.util
 import json
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared"
-
-
-def load_oracle():
-    spec = importlib.util.spec_from_file_location("oracle", SHARED / "oracle" / "kineto_oracle.py")
-    oracle = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(oracle)
-    return oracle
-
-
-def run(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr}")
-    return done.stdout
+from public_traces import SHARED, load_oracle, run
 
 
 def report_of(build, files, store):
