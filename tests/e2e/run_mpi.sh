@@ -4,7 +4,7 @@
 # harmed, failed runs end, what was stored can be read, nothing is left behind. No GPU.
 set -euo pipefail
 
-build=$1
+build=$(cd "$1" && pwd)
 if [ ! -x "$build/bin/ranktrace-sidecar-mpi" ] || ! command -v mpirun >/dev/null; then
     echo "this build has no MPI"
     exit 77

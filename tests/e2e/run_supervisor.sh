@@ -4,7 +4,7 @@
 # that misbehaves on demand (fake_sidecar.c). No MPI, no GPU.
 set -euo pipefail
 
-build=$1
+build=$(cd "$1" && pwd)
 work=$(mktemp -d /tmp/rkt_run.XXXXXX)
 pid=
 trap '[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null; rm -rf "$work"' EXIT
