@@ -168,6 +168,7 @@ static enum rkt_status receive_welcome(int fd, struct rkt_welcome *welcome, int 
     if (got != (ssize_t)sizeof(*welcome) || welcome->magic != RKT_HELLO_MAGIC)
         return rkt_fail(err, RKT_ERR_FORMAT, "the answer of %zd bytes is no welcome", got);
     welcome->reason[sizeof(welcome->reason) - 1] = '\0';
+    welcome->config.step_range[RKT_STEP_RANGE_BYTES - 1] = '\0';
     return RKT_OK;
 }
 
@@ -327,14 +328,14 @@ static void refuse(int fd, const struct rkt_error *cause)
 }
 
 static enum rkt_status give_region(int fd, const struct rkt_region_config *config,
-                                   uint32_t capture_mask, struct rkt_region **region_out,
-                                   struct rkt_error *err)
+                                   const struct rkt_capture_config *capture,
+                                   struct rkt_region **region_out, struct rkt_error *err)
 {
     struct rkt_welcome welcome = {
         .magic = RKT_HELLO_MAGIC,
         .abi = RKT_REGION_ABI,
         .accepted = 1,
-        .capture_mask = capture_mask,
+        .config = *capture,
     };
     struct rkt_region *region;
     int memory_fd;
@@ -352,8 +353,8 @@ static enum rkt_status give_region(int fd, const struct rkt_region_config *confi
 }
 
 enum rkt_status rkt_hello_accept(int listen_fd, const struct rkt_region_config *config,
-                                 uint32_t capture_mask, struct rkt_hello_peer *peer_out,
-                                 struct rkt_error *err)
+                                 const struct rkt_capture_config *capture,
+                                 struct rkt_hello_peer *peer_out, struct rkt_error *err)
 {
     struct rkt_error cause = {0};
     struct rkt_hello_peer peer = {.fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC)};
@@ -369,7 +370,7 @@ enum rkt_status rkt_hello_accept(int listen_fd, const struct rkt_region_config *
     else
         status = receive_hello(peer.fd, &peer.hello, &cause);
     if (status == RKT_OK)
-        status = give_region(peer.fd, config, capture_mask, &peer.region, &cause);
+        status = give_region(peer.fd, config, capture, &peer.region, &cause);
     if (status != RKT_OK) {
         refuse(peer.fd, &cause);
         close(peer.fd);

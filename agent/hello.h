@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/capture_config.h"
 #include "agent/region.h"
 #include "common/status.h"
 
@@ -43,17 +44,11 @@ struct rkt_hello {
 struct rkt_welcome {
     uint32_t magic;
     uint32_t abi;
-    uint32_t accepted;     /* 0: refused, reason says why */
-    uint32_t capture_mask; /* what to capture: enum rkt_capture_bit */
+    uint32_t accepted; /* 0: refused, reason says why */
+    uint32_t reserved;
     char reason[128];
+    struct rkt_capture_config config;
 };
-
-enum rkt_capture_bit {
-    RKT_CAPTURE_CUPTI = 1,
-    RKT_CAPTURE_NCCL = 2,
-    RKT_CAPTURE_MARKS = 4,
-};
-#define RKT_CAPTURE_ALL 7u
 
 /* Rank and the like from the environment: RANKTRACE_RANK, RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK,
  * SLURM_PROCID, and their local and size companions. */
@@ -79,7 +74,7 @@ struct rkt_hello_peer {
  * one was refused (it was told why); go on. Never blocks longer than 100 ms.
  */
 enum rkt_status rkt_hello_accept(int listen_fd, const struct rkt_region_config *config,
-                                 uint32_t capture_mask, struct rkt_hello_peer *peer_out,
-                                 struct rkt_error *err);
+                                 const struct rkt_capture_config *capture,
+                                 struct rkt_hello_peer *peer_out, struct rkt_error *err);
 
 #endif

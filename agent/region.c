@@ -15,6 +15,9 @@
 #define HEAP_BYTES_MIN (64u << 10)
 #define HEAP_BYTES_MAX (256u << 20)
 #define NAME_ALIGN 4u
+#define WINDOW_HAS_ORDER 1u
+#define WINDOW_IS_OPEN 2u
+#define WINDOW_STEP_SHIFT 2
 /* Without these the job could cut the file and kill the sidecar by SIGBUS. */
 #define REGION_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -30,11 +33,15 @@ struct region_header {
     uint32_t heap_bytes;
     uint32_t reserved;
 
+    /* written by the sidecar: WINDOW_HAS_ORDER | WINDOW_IS_OPEN | step << WINDOW_STEP_SHIFT; 0 */
+    alignas(64) _Atomic uint64_t window_order;
+
     /* written by capture */
     alignas(64) _Atomic uint32_t is_closed;
     _Atomic uint64_t no_ring_count;
     _Atomic uint64_t names_full_count;
     _Atomic uint64_t heap_used_bytes;
+    _Atomic uint64_t step_plus_one; /* 0: no step was marked */
 
     /* keeps the rings on cache lines of their own */
     alignas(64) unsigned char rings[];
@@ -253,7 +260,40 @@ void rkt_region_set_closed(struct rkt_region *region)
     atomic_store_explicit(&region->header->is_closed, 1, memory_order_release);
 }
 
+void rkt_region_set_step(struct rkt_region *region, uint64_t step)
+{
+    atomic_store_explicit(&region->header->step_plus_one, step + 1, memory_order_relaxed);
+}
+
+bool rkt_region_window_order(const struct rkt_region *region,
+                             struct rkt_region_window_order *order_out)
+{
+    uint64_t word = atomic_load_explicit(&region->header->window_order, memory_order_relaxed);
+
+    order_out->from_step = word >> WINDOW_STEP_SHIFT;
+    order_out->is_open = word & WINDOW_IS_OPEN;
+    return word & WINDOW_HAS_ORDER;
+}
+
 /* ---- sidecar's side ---- */
+
+void rkt_region_order_window(struct rkt_region *region, const struct rkt_region_window_order *order)
+{
+    uint64_t step = order->from_step < RKT_WINDOW_STEP_MAX ? order->from_step : RKT_WINDOW_STEP_MAX;
+    uint64_t word =
+        step << WINDOW_STEP_SHIFT | (order->is_open ? WINDOW_IS_OPEN : 0) | WINDOW_HAS_ORDER;
+
+    atomic_store_explicit(&region->header->window_order, word, memory_order_relaxed);
+}
+
+bool rkt_region_step(const struct rkt_region *region, uint64_t *step_out)
+{
+    uint64_t step_plus_one =
+        atomic_load_explicit(&region->header->step_plus_one, memory_order_relaxed);
+
+    *step_out = step_plus_one - 1;
+    return step_plus_one != 0;
+}
 
 size_t rkt_region_ring_count(const struct rkt_region *region)
 {

@@ -25,7 +25,7 @@
 #include "common/status.h"
 
 #define RKT_REGION_MAGIC 0x524b5247u
-#define RKT_REGION_ABI 1u /* any change of event, ring or header */
+#define RKT_REGION_ABI 2u /* any change of event, ring, header or capture_config */
 
 struct rkt_region_config {
     uint32_t ring_count;    /* 1 to 1024 */
@@ -38,6 +38,13 @@ struct rkt_region_config {
     {                                                                    \
         .ring_count = 64, .ring_capacity = 16384, .heap_bytes = 8u << 20 \
     }
+
+#define RKT_WINDOW_STEP_MAX ((UINT64_C(1) << 62) - 1)
+
+struct rkt_region_window_order {
+    uint64_t from_step; /* up to RKT_WINDOW_STEP_MAX */
+    bool is_open;
+};
 
 struct rkt_region;
 
@@ -68,7 +75,27 @@ uint32_t rkt_region_append_name(struct rkt_region *region, const char *text, siz
 /* Capture closes in good order: everything that it had is in the rings. */
 void rkt_region_set_closed(struct rkt_region *region);
 
+/* The step that the process is in, for who decides on capture windows. */
+void rkt_region_set_step(struct rkt_region *region, uint64_t step);
+
+/*
+ * The sidecar's last order on the capture window; false when there was none. Cheap enough to be
+ * asked at every step.
+ */
+bool rkt_region_window_order(const struct rkt_region *region,
+                             struct rkt_region_window_order *order_out);
+
 /* ---- sidecar's side ---- */
+
+/*
+ * Open or close the capture window when step from_step begins (at once: 0, or a step that has
+ * begun). Replaces an order that has not taken effect yet.
+ */
+void rkt_region_order_window(struct rkt_region *region,
+                             const struct rkt_region_window_order *order);
+
+/* The step that the process is in; false when it has marked none. */
+bool rkt_region_step(const struct rkt_region *region, uint64_t *step_out);
 
 struct rkt_region_losses {
     uint64_t ring_full[RKT_EVENT_KIND_COUNT];

@@ -7,8 +7,9 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *const KIND_NAMES[RKT_EVENT_KIND_COUNT] = {
-    "none", "kernel", "memcpy", "memset",     "sync",           "api",  "nccl", "range", "bucket",
-    "name", "comm",   "shape",  "clock_pair", "clock_exchange", "loss",
+    "none",  "kernel", "memcpy", "memset",   "sync",    "api",        "nccl",
+    "range", "bucket", "name",   "comm",     "shape",   "clock_pair", "clock_exchange",
+    "loss",  "memory", "graph",  "overhead", "counter", "window",     "device",
 };
 
 static const char *const COPY_NAMES[] = {
@@ -23,6 +24,33 @@ static const char *const FUNC_NAMES[] = {
 static const char *const LOSS_NAMES[] = {
     "ring_full", "names_full",    "cupti_dropped", "bad_stamp",     "send_queue",
     "no_ring",   "damaged_input", "capture_off",   "too_many_open",
+};
+
+static const struct {
+    const char *name;
+    const char *unit;
+} COUNTERS[RKT_COUNTER_COUNT] = {
+    [RKT_COUNTER_NAMED] = {"named", ""},
+    [RKT_COUNTER_GPU_BUSY] = {"gpu_busy", "0.01%"},
+    [RKT_COUNTER_MEMORY_BUSY] = {"memory_busy", "0.01%"},
+    [RKT_COUNTER_SM_ACTIVE] = {"sm_active", "0.01%"},
+    [RKT_COUNTER_SM_OCCUPANCY] = {"sm_occupancy", "0.01%"},
+    [RKT_COUNTER_TENSOR_ACTIVE] = {"tensor_active", "0.01%"},
+    [RKT_COUNTER_DRAM_ACTIVE] = {"dram_active", "0.01%"},
+    [RKT_COUNTER_PCIE_SENT] = {"pcie_sent", "bytes/s"},
+    [RKT_COUNTER_PCIE_RECEIVED] = {"pcie_received", "bytes/s"},
+    [RKT_COUNTER_NVLINK_SENT] = {"nvlink_sent", "bytes/s"},
+    [RKT_COUNTER_NVLINK_RECEIVED] = {"nvlink_received", "bytes/s"},
+    [RKT_COUNTER_SM_CLOCK] = {"sm_clock", "MHz"},
+    [RKT_COUNTER_MEMORY_CLOCK] = {"memory_clock", "MHz"},
+    [RKT_COUNTER_POWER] = {"power", "mW"},
+    [RKT_COUNTER_TEMPERATURE] = {"temperature", "degC"},
+    [RKT_COUNTER_THROTTLE_REASONS] = {"throttle_reasons", "bits"},
+    [RKT_COUNTER_ECC_CORRECTED] = {"ecc_corrected", "errors"},
+    [RKT_COUNTER_ECC_UNCORRECTED] = {"ecc_uncorrected", "errors"},
+    [RKT_COUNTER_MEMORY_USED] = {"memory_used", "bytes"},
+    [RKT_COUNTER_SM_CLOCK_MAX] = {"sm_clock_max", "MHz"},
+    [RKT_COUNTER_POWER_LIMIT] = {"power_limit", "mW"},
 };
 
 static const char *name_at(const char *const *names, size_t count, size_t index)
@@ -48,6 +76,16 @@ const char *rkt_nccl_func_name(enum rkt_nccl_func func)
 const char *rkt_loss_reason_name(enum rkt_loss_reason reason)
 {
     return name_at(LOSS_NAMES, COUNT(LOSS_NAMES), (size_t)reason);
+}
+
+const char *rkt_counter_name(enum rkt_counter counter)
+{
+    return (unsigned)counter < RKT_COUNTER_COUNT ? COUNTERS[counter].name : "unknown";
+}
+
+const char *rkt_counter_unit(enum rkt_counter counter)
+{
+    return (unsigned)counter < RKT_COUNTER_COUNT ? COUNTERS[counter].unit : "";
 }
 
 /* Lower case letters and digits of text only, so that "_allgather_base" is "allgatherbase". */

@@ -32,11 +32,17 @@ enum rkt_event_kind {
     RKT_EVENT_CLOCK_PAIR = 12,
     RKT_EVENT_CLOCK_EXCHANGE = 13,
     RKT_EVENT_LOSS = 14,
+    RKT_EVENT_MEMORY = 15,   /* memory of a device, or pinned, is taken or given back */
+    RKT_EVENT_GRAPH = 16,    /* a launch of a CUDA graph that is traced as one piece */
+    RKT_EVENT_OVERHEAD = 17, /* what CUPTI itself cost, as it says */
+    RKT_EVENT_COUNTER = 18,  /* a sample: utilisation, clocks, power ... */
+    RKT_EVENT_WINDOW = 19,   /* an edge of a capture window */
+    RKT_EVENT_DEVICE = 20,   /* which GPU a device_id of the process is */
     RKT_EVENT_KIND_COUNT
 };
 
 enum rkt_event_flag {
-    RKT_FLAG_ASYNC = 1,          /* memcpy and memset: CUPTI's asynchronous flag */
+    RKT_FLAG_ASYNC = 1,          /* memcpy, memset, memory: CUPTI's asynchronous flag */
     RKT_FLAG_GRAPH = 2,          /* captured into, or replayed from, a CUDA graph */
     RKT_FLAG_IMPLICIT_GROUP = 4, /* NCCL group of one call */
     RKT_FLAG_NO_END = 8,         /* the end was not seen; end_ns == start_ns */
@@ -98,7 +104,11 @@ enum rkt_nccl_type {
     RKT_NCCL_COLL_API = 9,
     RKT_NCCL_P2P_API = 10,
     RKT_NCCL_KERNEL_LAUNCH = 11, /* encloses the driver launch on the same thread */
-    RKT_NCCL_KERNEL_INFO = 64,   /* imported: what a kernel (by correlation_id) carries out */
+    RKT_NCCL_CE_COLL = 12,       /* a collective by copy engines */
+    RKT_NCCL_CE_SYNC = 13,
+    RKT_NCCL_CE_BATCH = 14,
+    RKT_NCCL_KERNEL_PHASE = 15,
+    RKT_NCCL_KERNEL_INFO = 64, /* imported: what a kernel (by correlation_id) carries out */
 };
 
 enum rkt_nccl_func {
@@ -154,6 +164,7 @@ enum rkt_range_type {
     RKT_RANGE_GPU_ANNOTATION = 11, /* on a GPU track: never work */
     RKT_RANGE_MARK = 12,           /* an instant */
     RKT_RANGE_OTHER = 13,          /* any other slice of an imported file */
+    RKT_RANGE_SYNC_CALL = 14, /* a call of Python that waits for the GPU; domain_id: "file:line" */
 };
 
 /* RKT_EVENT_NAME: type says what object_id is */
@@ -162,6 +173,60 @@ enum rkt_named_object {
     RKT_NAMED_THREAD = 1, /* object_id: as event.thread_id */
     RKT_NAMED_STREAM = 2, /* object_id: stream_id */
     RKT_NAMED_DEVICE = 3, /* object_id: device_id */
+};
+
+/* RKT_EVENT_MEMORY: type */
+enum rkt_memory_operation {
+    RKT_MEMORY_OPERATION_UNKNOWN = 0,
+    RKT_MEMORY_ALLOC = 1,
+    RKT_MEMORY_FREE = 2,
+};
+
+/* RKT_EVENT_OVERHEAD: type */
+enum rkt_overhead_type {
+    RKT_OVERHEAD_UNKNOWN = 0,
+    RKT_OVERHEAD_COMPILER = 1,        /* the driver translates a kernel */
+    RKT_OVERHEAD_BUFFER_FLUSH = 2,    /* CUPTI gives buffers back */
+    RKT_OVERHEAD_INSTRUMENTATION = 3, /* CUPTI prepares kernels */
+    RKT_OVERHEAD_RESOURCE = 4,        /* CUPTI takes memory */
+    RKT_OVERHEAD_MODULE_LOADING = 5,  /* a kernel is loaded by its first launch */
+    RKT_OVERHEAD_LAZY_LOADING = 6,
+    RKT_OVERHEAD_QUEUE_FULL = 7, /* a launch waits, as too many are pending */
+};
+
+/*
+ * RKT_EVENT_COUNTER: type. A mean over [start, end), or the value at start where end == start.
+ * value is in the unit given here.
+ */
+enum rkt_counter {
+    RKT_COUNTER_NAMED = 0,             /* imported; name_id says what */
+    RKT_COUNTER_GPU_BUSY = 1,          /* 0.01 %: some kernel runs (what nvidia-smi shows) */
+    RKT_COUNTER_MEMORY_BUSY = 2,       /* 0.01 %: device memory is read or written */
+    RKT_COUNTER_SM_ACTIVE = 3,         /* 0.01 %: mean over multiprocessors */
+    RKT_COUNTER_SM_OCCUPANCY = 4,      /* 0.01 % */
+    RKT_COUNTER_TENSOR_ACTIVE = 5,     /* 0.01 % */
+    RKT_COUNTER_DRAM_ACTIVE = 6,       /* 0.01 % */
+    RKT_COUNTER_PCIE_SENT = 7,         /* bytes/s */
+    RKT_COUNTER_PCIE_RECEIVED = 8,     /* bytes/s */
+    RKT_COUNTER_NVLINK_SENT = 9,       /* bytes/s */
+    RKT_COUNTER_NVLINK_RECEIVED = 10,  /* bytes/s */
+    RKT_COUNTER_SM_CLOCK = 11,         /* MHz */
+    RKT_COUNTER_MEMORY_CLOCK = 12,     /* MHz */
+    RKT_COUNTER_POWER = 13,            /* mW */
+    RKT_COUNTER_TEMPERATURE = 14,      /* degrees Celsius */
+    RKT_COUNTER_THROTTLE_REASONS = 15, /* NVML's bits */
+    RKT_COUNTER_ECC_CORRECTED = 16,    /* errors since the driver was loaded */
+    RKT_COUNTER_ECC_UNCORRECTED = 17,  /* likewise */
+    RKT_COUNTER_MEMORY_USED = 18,      /* bytes */
+    RKT_COUNTER_SM_CLOCK_MAX = 19,     /* MHz: what the SM clock could be */
+    RKT_COUNTER_POWER_LIMIT = 20,      /* mW */
+    RKT_COUNTER_COUNT
+};
+
+/* RKT_EVENT_WINDOW: type. Before the first edge capture was as that edge is not. */
+enum rkt_window_edge {
+    RKT_WINDOW_CLOSED = 0, /* from start_ns on GPU and NCCL work is not recorded, on purpose */
+    RKT_WINDOW_OPENED = 1, /* from start_ns on it is */
 };
 
 /* RKT_EVENT_LOSS: type says why */
@@ -295,6 +360,47 @@ struct rkt_event_loss {
     uint32_t lost_kind; /* enum rkt_event_kind; 0: any */
 };
 
+/* At start_ns; how long the caller took is in its API event. */
+struct rkt_event_memory {
+    uint64_t address;
+    uint64_t bytes;
+    uint32_t device_id;
+    uint32_t context_id;
+    uint32_t stream_id;  /* UINT32_MAX: none */
+    uint8_t memory_kind; /* enum rkt_memory_kind */
+};
+
+struct rkt_event_graph {
+    uint32_t device_id;
+    uint32_t context_id;
+    uint32_t stream_id;
+    uint32_t graph_id;
+};
+
+struct rkt_event_overhead {
+    uint32_t device_id;  /* UINT32_MAX: of a host thread */
+    uint32_t context_id; /* likewise */
+    uint32_t stream_id;  /* likewise */
+};
+
+struct rkt_event_counter {
+    uint64_t value;
+    uint32_t device_id; /* as the process counts its devices */
+};
+
+struct rkt_event_window {
+    uint64_t step; /* the step that begins here; UINT64_MAX: between steps, or none is marked */
+};
+
+struct rkt_event_device {
+    uint64_t uuid_high; /* the first 8 bytes of the UUID, as a number that reads like it */
+    uint64_t uuid_low;
+    uint32_t device_id;
+    uint32_t pci_domain;
+    uint16_t pci_bus;
+    uint16_t pci_device;
+};
+
 struct rkt_event {
     uint8_t kind;     /* enum rkt_event_kind */
     uint8_t clock_id; /* enum rkt_clock_id */
@@ -320,6 +426,12 @@ struct rkt_event {
         struct rkt_event_clock_pair clock_pair;
         struct rkt_event_clock_exchange clock_exchange;
         struct rkt_event_loss loss;
+        struct rkt_event_memory memory;
+        struct rkt_event_graph graph;
+        struct rkt_event_overhead overhead;
+        struct rkt_event_counter counter;
+        struct rkt_event_window window;
+        struct rkt_event_device device;
     };
 };
 
@@ -330,6 +442,8 @@ const char *rkt_event_kind_name(enum rkt_event_kind kind);
 const char *rkt_copy_kind_name(enum rkt_copy_kind kind);       /* "HtoD" */
 const char *rkt_nccl_func_name(enum rkt_nccl_func func);       /* "AllReduce" */
 const char *rkt_loss_reason_name(enum rkt_loss_reason reason); /* "ring_full" */
+const char *rkt_counter_name(enum rkt_counter counter);        /* "sm_active" */
+const char *rkt_counter_unit(enum rkt_counter counter);        /* "0.01%", "bytes/s", "MHz" */
 
 /* Any usual spelling: "AllReduce", "allreduce", "_allgather_base", "all_to_allv" ... */
 enum rkt_nccl_func rkt_nccl_func_parse(const char *text);

@@ -130,6 +130,52 @@ static const struct rkt_field LOSS[] = {
     PLAIN(34, loss.lost_kind),
 };
 
+static const struct rkt_field MEMORY[] = {
+    COMMON_FIELDS,
+    PLAIN(32, memory.address),
+    PLAIN(33, memory.bytes),
+    PLAIN(34, memory.device_id),
+    PLAIN(35, memory.context_id),
+    PLAIN(36, memory.stream_id),
+    PLAIN(37, memory.memory_kind),
+};
+
+static const struct rkt_field GRAPH[] = {
+    COMMON_FIELDS,
+    PLAIN(32, graph.device_id),
+    PLAIN(33, graph.context_id),
+    PLAIN(34, graph.stream_id),
+    PLAIN(35, graph.graph_id),
+};
+
+static const struct rkt_field OVERHEAD[] = {
+    COMMON_FIELDS,
+    PLAIN(32, overhead.device_id),
+    PLAIN(33, overhead.context_id),
+    PLAIN(34, overhead.stream_id),
+};
+
+static const struct rkt_field COUNTER[] = {
+    COMMON_FIELDS,
+    PLAIN(32, counter.value),
+    PLAIN(33, counter.device_id),
+};
+
+static const struct rkt_field WINDOW[] = {
+    COMMON_FIELDS,
+    PLAIN(32, window.step),
+};
+
+static const struct rkt_field DEVICE[] = {
+    COMMON_FIELDS,
+    PLAIN(32, device.uuid_high),
+    PLAIN(33, device.uuid_low),
+    PLAIN(34, device.device_id),
+    PLAIN(35, device.pci_domain),
+    PLAIN(36, device.pci_bus),
+    PLAIN(37, device.pci_device),
+};
+
 #define TABLE(fields)                                \
     {                                                \
         (fields), sizeof(fields) / sizeof(*(fields)) \
@@ -153,6 +199,12 @@ static const struct {
     [RKT_EVENT_CLOCK_PAIR] = TABLE(CLOCK_PAIR),
     [RKT_EVENT_CLOCK_EXCHANGE] = TABLE(CLOCK_EXCHANGE),
     [RKT_EVENT_LOSS] = TABLE(LOSS),
+    [RKT_EVENT_MEMORY] = TABLE(MEMORY),
+    [RKT_EVENT_GRAPH] = TABLE(GRAPH),
+    [RKT_EVENT_OVERHEAD] = TABLE(OVERHEAD),
+    [RKT_EVENT_COUNTER] = TABLE(COUNTER),
+    [RKT_EVENT_WINDOW] = TABLE(WINDOW),
+    [RKT_EVENT_DEVICE] = TABLE(DEVICE),
 };
 
 const struct rkt_field *rkt_event_fields(enum rkt_event_kind kind, size_t *count_out)

@@ -105,7 +105,7 @@ static enum rkt_status create_sidecar(struct program *program, struct rkt_error 
         .control_fd = (int)program->options.control_fd,
         .listen_fd = program->listen_fd,
         .region = program->options.region,
-        .capture_mask = program->options.capture_mask,
+        .capture = program->options.capture_config,
         .job_rank = job_rank(program),
         .is_per_node = program->options.per_node,
         .drain_timeout_ns = program->options.drain_timeout_ns,

@@ -39,7 +39,7 @@ static const struct rkt_option OPTIONS[] = {
     {"heap-bytes", 0, "RANKTRACE_HEAP_BYTES", RKT_OPTION_BYTES, FIELD(heap_bytes), "SIZE", "8MiB",
      "room for the names of a process"},
     {"capture", 0, "RANKTRACE_CAPTURE", RKT_OPTION_STRING, FIELD(capture), "LIST",
-     "cupti,nccl,marks", "what is captured"},
+     "cupti,nccl,marks,nvtx,memory", "what is captured; and overhead"},
 };
 
 static const struct rkt_command COMMAND = {
@@ -55,8 +55,9 @@ static uint32_t capture_bit(const char *word, size_t len)
     static const struct {
         const char *name;
         uint32_t bit;
-    } BITS[] = {
-        {"cupti", RKT_CAPTURE_CUPTI}, {"nccl", RKT_CAPTURE_NCCL}, {"marks", RKT_CAPTURE_MARKS}};
+    } BITS[] = {{"cupti", RKT_CAPTURE_CUPTI},   {"nccl", RKT_CAPTURE_NCCL},
+                {"marks", RKT_CAPTURE_MARKS},   {"nvtx", RKT_CAPTURE_NVTX},
+                {"memory", RKT_CAPTURE_MEMORY}, {"overhead", RKT_CAPTURE_OVERHEAD}};
 
     for (size_t i = 0; i < sizeof(BITS) / sizeof(BITS[0]); i++) {
         if (strlen(BITS[i].name) == len && memcmp(BITS[i].name, word, len) == 0)
@@ -74,9 +75,11 @@ static enum rkt_status read_capture(struct rkt_sidecar_options *options, struct 
         uint32_t bit = capture_bit(at, len);
 
         if (bit == 0)
-            return rkt_fail(err, RKT_ERR_INVALID,
-                            "option '--capture': '%.*s' is not cupti, nccl or marks", (int)len, at);
-        options->capture_mask |= bit;
+            return rkt_fail(
+                err, RKT_ERR_INVALID,
+                "option '--capture': '%.*s' is not cupti, nccl, marks, nvtx, memory or overhead",
+                (int)len, at);
+        options->capture_config.mask |= bit;
         at += len + (at[len] == ',');
     }
     return RKT_OK;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/capture_config.h"
 #include "agent/region.h"
 #include "common/status.h"
 
@@ -31,7 +32,7 @@ struct rkt_sidecar_options {
 
     /* made from the texts above */
     bool is_abort_on_failure;
-    uint32_t capture_mask; /* enum rkt_capture_bit */
+    struct rkt_capture_config capture_config;
     struct rkt_region_config region;
 };
 

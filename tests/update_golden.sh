@@ -4,8 +4,8 @@
 #
 #   tests/update_golden.sh [BUILD_FOLDER]     default: build/dev
 #
-# Frozen files are never changed: for a new version, raise VERSION in
-# tests/unit/test_golden.c (and keep a test that reads the old files), add a line to the version
+# Frozen files are never changed: for a new version, add one to VERSIONS
+# in tests/unit/test_golden.c, add a line to the version
 # history of common/doc/wire-format.md, then run this. It refuses to write a file that exists.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -131,7 +131,8 @@ static void destroy_parts(struct rkt_capture *capture)
 }
 
 /* Everything that the callbacks will need. Takes the region and the descriptor over. */
-static struct rkt_capture *create_parts(struct rkt_region *region, int socket_fd, uint32_t mask)
+static struct rkt_capture *create_parts(struct rkt_region *region, int socket_fd,
+                                        const struct rkt_capture_config *config)
 {
     struct rkt_capture *capture = calloc(1, sizeof(*capture));
     struct stat socket;
@@ -144,7 +145,7 @@ static struct rkt_capture *create_parts(struct rkt_region *region, int socket_fd
     capture->region = region;
     capture->socket_fd = socket_fd;
     capture->socket_inode = fstat(socket_fd, &socket) == 0 ? socket.st_ino : 0;
-    capture->mask = mask;
+    capture->config = *config;
     capture->intern = rkt_intern_create(region);
     if (capture->intern)
         capture->threads = rkt_threads_create(region, capture->intern);
@@ -187,7 +188,7 @@ static enum capture_state start(void)
         rkt_capture_say("this process is not traced", err.text);
         return STATE_OFF;
     }
-    capture = create_parts(region, socket_fd, welcome.capture_mask);
+    capture = create_parts(region, socket_fd, &welcome.config);
     if (!capture || !watch_process()) {
         if (capture)
             destroy_parts(capture);
@@ -220,7 +221,7 @@ struct rkt_capture *rkt_capture_get(enum rkt_capture_bit source)
     if (state_now() != STATE_ACTIVE)
         return NULL;
     capture = atomic_load_explicit(&process.capture, memory_order_relaxed);
-    return capture->mask & source ? capture : NULL;
+    return capture->config.mask & source ? capture : NULL;
 }
 
 struct rkt_capture *rkt_capture_started(void)

@@ -41,7 +41,7 @@ struct rkt_capture {
     struct rkt_marks *marks;
     struct rkt_cupti_source *cupti;
     struct rkt_nccl_source *nccl;
-    uint32_t mask; /* enum rkt_capture_bit */
+    struct rkt_capture_config config;
     int socket_fd; /* its hang-up: the sidecar is gone */
     ino_t socket_inode;
 };

@@ -148,7 +148,7 @@ enum rkt_status rkt_process_set_accept(struct rkt_process_set *set, struct rkt_e
     if (!rkt_array_reserve((void **)&set->processes, &set->cap, set->count + 1,
                            sizeof(struct rkt_process *)))
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for one more process");
-    status = rkt_hello_accept(set->config.listen_fd, &set->config.region, set->config.capture_mask,
+    status = rkt_hello_accept(set->config.listen_fd, &set->config.region, &set->config.capture,
                               &peer, err);
     if (status != RKT_OK)
         return status;

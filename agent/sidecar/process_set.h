@@ -32,7 +32,7 @@ struct rkt_process_set;
 struct rkt_process_set_config {
     int listen_fd; /* on loan */
     struct rkt_region_config region;
-    uint32_t capture_mask;
+    struct rkt_capture_config capture;
     uint32_t sidecar_rank; /* among sidecar_count: numbers the sources (run_message.h) */
     uint32_t sidecar_count;
     int32_t default_rank; /* of a process without RANK; -1: stays unknown */

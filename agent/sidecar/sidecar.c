@@ -97,7 +97,7 @@ static enum rkt_status create_set(struct rkt_sidecar *sidecar, struct rkt_error 
     struct rkt_process_set_config config = {
         .listen_fd = sidecar->config.listen_fd,
         .region = sidecar->config.region,
-        .capture_mask = sidecar->config.capture_mask,
+        .capture = sidecar->config.capture,
         .sidecar_rank = (uint32_t)sidecar->rank,
         .sidecar_count = (uint32_t)rkt_transport_size(sidecar->config.transport),
         .default_rank = sidecar->config.is_per_node ? -1 : sidecar->config.job_rank,

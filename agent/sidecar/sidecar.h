@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/capture_config.h"
 #include "agent/region.h"
 #include "agent/sidecar/pace.h"
 #include "common/node_id.h"
@@ -36,7 +37,7 @@ struct rkt_sidecar_config {
     int control_fd;                  /* on loan */
     int listen_fd;                   /* on loan */
     struct rkt_region_config region;
-    uint32_t capture_mask;
+    struct rkt_capture_config capture;
     int32_t job_rank; /* of a process without RANK; -1: not known */
     bool is_per_node;
     uint64_t drain_timeout_ns;

@@ -29,7 +29,7 @@ void job_init(struct job *job)
     memset(job, 0, sizeof(*job));
     job->config =
         (struct rkt_region_config){.ring_count = 8, .ring_capacity = 4096, .heap_bytes = 1u << 20};
-    job->mask = RKT_CAPTURE_ALL;
+    job->capture.mask = RKT_CAPTURE_USUAL;
     job->events = calloc(JOB_EVENTS_MAX, sizeof(job->events[0]));
     assert_non_null(job->events);
 }
@@ -121,7 +121,7 @@ static void meet(struct job *job, struct meeting *meeting)
 {
     struct rkt_error err;
     enum rkt_status status =
-        rkt_hello_accept(meeting->listen_fd, &job->config, job->mask, &meeting->peer, &err);
+        rkt_hello_accept(meeting->listen_fd, &job->config, &job->capture, &meeting->peer, &err);
 
     if (status != RKT_OK)
         return;

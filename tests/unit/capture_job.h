@@ -22,7 +22,7 @@
 struct job {
     /* set before job_run */
     struct rkt_region_config config;
-    uint32_t mask;
+    struct rkt_capture_config capture;
     bool has_no_sidecar;  /* RANKTRACE_SOCKET leads nowhere */
     bool has_no_variable; /* RANKTRACE_SOCKET is not set */
     bool does_hang_up;    /* the sidecar leaves at once after the welcome */

@@ -445,7 +445,7 @@ static void gpu_that_is_not_wanted_is_left_alone(void **state)
 {
     struct job *job = *state;
 
-    job->mask = RKT_CAPTURE_MARKS;
+    job->capture.mask = RKT_CAPTURE_MARKS;
     job_run(job, one_step);
     assert_nothing_lost(job);
     assert_int_equal(job->event_count, 0);

@@ -27,6 +27,12 @@ static const struct {
     [RKT_EVENT_CLOCK_PAIR] = {HEAD_BYTES + sizeof(struct rkt_event_clock_pair), 0},
     [RKT_EVENT_CLOCK_EXCHANGE] = {HEAD_BYTES + sizeof(struct rkt_event_clock_exchange), 0},
     [RKT_EVENT_LOSS] = {offsetof(struct rkt_event, loss.lost_kind) + 4, 0},
+    [RKT_EVENT_MEMORY] = {offsetof(struct rkt_event, memory.memory_kind) + 1, 0},
+    [RKT_EVENT_GRAPH] = {offsetof(struct rkt_event, graph.graph_id) + 4, 0},
+    [RKT_EVENT_OVERHEAD] = {offsetof(struct rkt_event, overhead.stream_id) + 4, 0},
+    [RKT_EVENT_COUNTER] = {offsetof(struct rkt_event, counter.device_id) + 4, 0},
+    [RKT_EVENT_WINDOW] = {offsetof(struct rkt_event, window.step) + 8, 0},
+    [RKT_EVENT_DEVICE] = {offsetof(struct rkt_event, device.pci_device) + 2, 0},
 };
 
 static void columns_of_a_kind_are_unique_and_outside_the_batch_keys(void **state)

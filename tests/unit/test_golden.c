@@ -19,7 +19,16 @@
 #define FRAMES_MAX 64u
 
 static const char WIRE_FOLDER[] = RKT_SOURCE_DIR "/tests/data/wire";
-static const char VERSION[] = "v1.0";
+/* The last one is this build's. */
+static const struct version {
+    const char *name;
+    int kind_count; /* RKT_EVENT_KIND_COUNT of then */
+} VERSIONS[] = {
+    {"v1.0", RKT_EVENT_LOSS + 1},
+    {"v1.1", RKT_EVENT_DEVICE + 1},
+};
+#define VERSION_COUNT (sizeof(VERSIONS) / sizeof(VERSIONS[0]))
+#define NEWEST (&VERSIONS[VERSION_COUNT - 1])
 
 /* One frame of a golden file, unpacked. */
 struct golden {
@@ -30,12 +39,12 @@ struct golden {
     struct rkt_bytes raw;
 };
 
-static void open_golden(const char *what, struct golden *golden)
+static void open_golden(const struct version *version, const char *what, struct golden *golden)
 {
     struct rkt_error err;
     char path[512];
 
-    snprintf(path, sizeof(path), "%s/%s-%s.bin", WIRE_FOLDER, VERSION, what);
+    snprintf(path, sizeof(path), "%s/%s-%s.bin", WIRE_FOLDER, version->name, what);
     golden->bytes = sample_file_read(path, &golden->len_bytes);
     golden->packer = rkt_packer_create(RKT_PACK_LEVEL_USUAL);
     assert_rkt_ok(rkt_frame_head_decode(golden->bytes, golden->len_bytes, &golden->head, &err),
@@ -121,19 +130,18 @@ static bool frame_name(const struct sample_frames *frames, size_t i, char *name,
 
 /* ---- tests ---- */
 
-static void frozen_batches_of_every_kind_are_read(void **state)
+static void read_batches(const struct version *version)
 {
     struct rkt_decoder *decoder = rkt_decoder_create();
 
-    (void)state;
-    for (int kind = 1; kind < RKT_EVENT_KIND_COUNT; kind++) {
+    for (int kind = 1; kind < version->kind_count; kind++) {
         struct golden golden;
         struct rkt_batch batch;
         struct rkt_error err;
         char name[64];
 
         events_name(name, sizeof(name), kind);
-        open_golden(name, &golden);
+        open_golden(version, name, &golden);
         assert_int_equal(golden.head.kind, RKT_FRAME_EVENTS);
         assert_rkt_ok(rkt_decode_events(decoder, golden.raw, &batch, &err), err);
         assert_int_equal(batch.count, SAMPLE_ROWS);
@@ -148,20 +156,26 @@ static void frozen_batches_of_every_kind_are_read(void **state)
     rkt_decoder_destroy(decoder);
 }
 
-static void frozen_descriptors_are_read(void **state)
+static void frozen_batches_of_every_kind_are_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < VERSION_COUNT; i++)
+        read_batches(&VERSIONS[i]);
+}
+
+static void read_descriptors(const struct version *version)
 {
     struct rkt_source_info source;
     struct rkt_run_info run;
     struct golden golden;
     struct rkt_error err;
 
-    (void)state;
-    open_golden("run", &golden);
+    open_golden(version, "run", &golden);
     assert_int_equal(golden.head.kind, RKT_FRAME_RUN);
     assert_rkt_ok(rkt_run_info_decode(golden.raw.at, golden.raw.len_bytes, &run, &err), err);
     sample_expect_run(&run);
     close_golden(&golden);
-    open_golden("source", &golden);
+    open_golden(version, "source", &golden);
     assert_int_equal(golden.head.kind, RKT_FRAME_SOURCE);
     assert_rkt_ok(rkt_source_info_decode(golden.raw.at, golden.raw.len_bytes, &source, &err), err);
     assert_int_equal(source.source, 0);
@@ -169,7 +183,14 @@ static void frozen_descriptors_are_read(void **state)
     close_golden(&golden);
 }
 
-static void a_frozen_end_is_read(void **state)
+static void frozen_descriptors_are_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < VERSION_COUNT; i++)
+        read_descriptors(&VERSIONS[i]);
+}
+
+static void read_end(const struct version *version)
 {
     uint8_t again[RKT_DESCRIPTOR_BYTES_MAX];
     struct rkt_end_info end;
@@ -177,15 +198,14 @@ static void a_frozen_end_is_read(void **state)
     struct rkt_error err;
     size_t len;
 
-    (void)state;
-    open_golden("end", &golden);
+    open_golden(version, "end", &golden);
     assert_int_equal(golden.head.kind, RKT_FRAME_END);
     assert_rkt_ok(rkt_end_info_decode(golden.raw.at, golden.raw.len_bytes, &end, &err), err);
     assert_int_equal(end.reason, RKT_END_SIGNALED);
     assert_true(end.cut_short);
     assert_int_equal(end.exit_code, -1);
     assert_int_equal(end.signal_number, 9);
-    assert_int_equal(end.event_count, SAMPLE_ROWS * (RKT_EVENT_KIND_COUNT - 1));
+    assert_int_equal(end.event_count, SAMPLE_ROWS * (unsigned)(version->kind_count - 1));
     assert_int_equal(end.dropped_count, 17);
     assert_rkt_ok(rkt_end_info_encode(&end, again, sizeof(again), &len, &err), err);
     assert_int_equal(len, golden.raw.len_bytes);
@@ -193,7 +213,14 @@ static void a_frozen_end_is_read(void **state)
     close_golden(&golden);
 }
 
-static void a_frozen_alignment_is_read(void **state)
+static void a_frozen_end_is_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < VERSION_COUNT; i++)
+        read_end(&VERSIONS[i]);
+}
+
+static void read_alignment(const struct version *version)
 {
     struct rkt_align_info want = sample_align(0);
     struct rkt_align_info align;
@@ -201,9 +228,8 @@ static void a_frozen_alignment_is_read(void **state)
     struct golden golden;
     struct rkt_error err;
 
-    (void)state;
     rkt_arena_init(&arena, 4096);
-    open_golden("align", &golden);
+    open_golden(version, "align", &golden);
     assert_rkt_ok(rkt_align_info_decode(golden.raw.at, golden.raw.len_bytes, &arena, &align, &err),
                   err);
     assert_int_equal(align.state, want.state);
@@ -213,14 +239,20 @@ static void a_frozen_alignment_is_read(void **state)
     rkt_arena_release(&arena);
 }
 
-static void frozen_names_are_read(void **state)
+static void a_frozen_alignment_is_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < VERSION_COUNT; i++)
+        read_alignment(&VERSIONS[i]);
+}
+
+static void read_names(const struct version *version)
 {
     struct rkt_strtab *tab = rkt_strtab_create();
     struct golden golden;
     struct rkt_error err;
 
-    (void)state;
-    open_golden("strings", &golden);
+    open_golden(version, "strings", &golden);
     assert_rkt_ok(rkt_decode_strings(golden.raw, tab, &err), err);
     assert_int_equal(rkt_strtab_count(tab), SAMPLE_NAMES + 1);
     for (size_t i = 0; i < SAMPLE_NAMES; i++)
@@ -229,15 +261,21 @@ static void frozen_names_are_read(void **state)
     rkt_strtab_destroy(tab);
 }
 
-static void a_frozen_store_is_read_by_its_index(void **state)
+static void frozen_names_are_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < VERSION_COUNT; i++)
+        read_names(&VERSIONS[i]);
+}
+
+static void read_store(const struct version *version)
 {
     const struct rkt_store_health *health;
     struct rkt_store_reader *reader;
     struct rkt_error err;
     char path[512];
 
-    (void)state;
-    snprintf(path, sizeof(path), "%s/%s-store.bin", WIRE_FOLDER, VERSION);
+    snprintf(path, sizeof(path), "%s/%s-store.bin", WIRE_FOLDER, version->name);
     assert_rkt_ok(rkt_store_reader_open(path, &reader, &err), err);
     health = rkt_store_reader_health(reader);
     assert_true(health->has_trailer);
@@ -247,6 +285,13 @@ static void a_frozen_store_is_read_by_its_index(void **state)
     sample_expect_run(rkt_store_reader_run(reader));
     sample_expect_source(&rkt_store_reader_source(reader, 1)->info);
     rkt_store_reader_close(reader);
+}
+
+static void a_frozen_store_is_read_by_its_index(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < VERSION_COUNT; i++)
+        read_store(&VERSIONS[i]);
 }
 
 /* zstd's output may change with its version, so the raw payload is what must be the same. */
@@ -259,7 +304,7 @@ static void expect_same_frame(const struct sample_frames *frames, size_t i, cons
     struct rkt_bytes raw;
     struct rkt_error err;
 
-    open_golden(name, &golden);
+    open_golden(NEWEST, name, &golden);
     rkt_frame_head_encode(&golden.head, head_again);
     assert_memory_equal(head_again, golden.bytes, sizeof(head_again));
     assert_rkt_ok(
@@ -305,7 +350,7 @@ static void write_new(const char *folder, const char *name, const uint8_t *bytes
 {
     char path[1024];
 
-    snprintf(path, sizeof(path), "%s/%s-%s.bin", folder, VERSION, name);
+    snprintf(path, sizeof(path), "%s/%s-%s.bin", folder, NEWEST->name, name);
     if (access(path, F_OK) == 0) {
         fprintf(stderr, "%s exists: a frozen file is never written again\n", path);
         exit(1);

@@ -55,14 +55,17 @@ static int stop_listening(void **state)
     return 0;
 }
 
+static const struct rkt_capture_config NCCL_ONLY = {.mask = RKT_CAPTURE_NCCL,
+                                                    .step_range = "train_step"};
+
 static void *accept_one(void *arg)
 {
     struct sidecar *sidecar = arg;
     struct pollfd waiter = {.fd = sidecar->listen_fd, .events = POLLIN};
 
     (void)poll(&waiter, 1, 10000);
-    sidecar->status = rkt_hello_accept(sidecar->listen_fd, &SMALL, RKT_CAPTURE_NCCL, &sidecar->peer,
-                                       &sidecar->err);
+    sidecar->status =
+        rkt_hello_accept(sidecar->listen_fd, &SMALL, &NCCL_ONLY, &sidecar->peer, &sidecar->err);
     return NULL;
 }
 
@@ -98,7 +101,8 @@ static void both_sides_share_memory_after_the_exchange(void **state)
     assert_rkt_ok(rkt_hello_connect(sidecar->path, &hello, &welcome, &region, &fd, &err), err);
     pthread_join(sidecar->thread, NULL);
     assert_rkt_ok(sidecar->status, sidecar->err);
-    assert_int_equal(welcome.capture_mask, RKT_CAPTURE_NCCL);
+    assert_int_equal(welcome.config.mask, RKT_CAPTURE_NCCL);
+    assert_string_equal(welcome.config.step_range, "train_step");
     assert_int_equal(sidecar->peer.hello.pid, getpid());
     assert_string_equal(sidecar->peer.hello.host, hello.host);
 
@@ -230,10 +234,10 @@ static void *connect_thread(void *arg)
 static void wrong_answer_leaves_capture_off(void **state)
 {
     static const struct answer cases[] = {
-        {"foreign magic", true, {1, RKT_REGION_ABI, 1, 7, ""}, RKT_ERR_FORMAT},
-        {"other ABI", true, {RKT_HELLO_MAGIC, RKT_REGION_ABI + 1, 1, 7, ""}, RKT_ERR_VERSION},
-        {"no memory", false, {RKT_HELLO_MAGIC, RKT_REGION_ABI, 1, 7, ""}, RKT_ERR_FORMAT},
-        {"not a region", true, {RKT_HELLO_MAGIC, RKT_REGION_ABI, 1, 7, ""}, RKT_ERR_FORMAT},
+        {"foreign magic", true, {1, RKT_REGION_ABI, 1, 7, "", {0}}, RKT_ERR_FORMAT},
+        {"other ABI", true, {RKT_HELLO_MAGIC, RKT_REGION_ABI + 1, 1, 7, "", {0}}, RKT_ERR_VERSION},
+        {"no memory", false, {RKT_HELLO_MAGIC, RKT_REGION_ABI, 1, 7, "", {0}}, RKT_ERR_FORMAT},
+        {"not a region", true, {RKT_HELLO_MAGIC, RKT_REGION_ABI, 1, 7, "", {0}}, RKT_ERR_FORMAT},
     };
     struct sidecar *sidecar = *state;
     FILE *other = tmpfile();
@@ -280,7 +284,8 @@ static void nobody_waiting_is_no_error(void **state)
     struct sidecar *sidecar = *state;
 
     assert_rkt_status(
-        rkt_hello_accept(sidecar->listen_fd, &SMALL, 0, &sidecar->peer, &sidecar->err), RKT_AGAIN);
+        rkt_hello_accept(sidecar->listen_fd, &SMALL, &NCCL_ONLY, &sidecar->peer, &sidecar->err),
+        RKT_AGAIN);
 }
 
 static void rank_is_looked_up_from_the_nearest_launcher(void **state)

@@ -82,6 +82,12 @@ static void dump_body(const struct dump *dump, const struct rkt_event *event)
     case RKT_EVENT_BUCKET:
     case RKT_EVENT_CLOCK_PAIR:
     case RKT_EVENT_CLOCK_EXCHANGE:
+    case RKT_EVENT_MEMORY:
+    case RKT_EVENT_GRAPH:
+    case RKT_EVENT_OVERHEAD:
+    case RKT_EVENT_COUNTER:
+    case RKT_EVENT_WINDOW:
+    case RKT_EVENT_DEVICE:
     case RKT_EVENT_KIND_COUNT:
         break;
     }

@@ -515,7 +515,7 @@ static void marks_that_are_not_wanted_are_not_recorded(void **state)
 {
     struct job *job = *state;
 
-    job->mask = RKT_CAPTURE_CUPTI | RKT_CAPTURE_NCCL;
+    job->capture.mask = RKT_CAPTURE_CUPTI | RKT_CAPTURE_NCCL;
     job_run(job, inactive);
     assert_int_equal(job->wait_status, 0);
     assert_string_equal(job->stderr_text, "");

@@ -393,7 +393,7 @@ static void nccl_that_is_not_wanted_gets_a_mask_of_zero(void **state)
 {
     struct job *job = *state;
 
-    job->mask = RKT_CAPTURE_CUPTI | RKT_CAPTURE_MARKS;
+    job->capture.mask = RKT_CAPTURE_CUPTI | RKT_CAPTURE_MARKS;
     job_run(job, asked_while_off);
     assert_int_equal(job->wait_status, 0);
     assert_true(job->was_closed);

@@ -45,7 +45,7 @@ static int make_fixture(void **state)
     struct rkt_run_info run = {.producer = RKT_PRODUCER_CAPTURE};
     struct rkt_process_set_config config = {
         .region = {.ring_count = 4, .ring_capacity = 256, .heap_bytes = 64u << 10},
-        .capture_mask = RKT_CAPTURE_ALL,
+        .capture = {.mask = RKT_CAPTURE_ALL},
         .sidecar_rank = 1,
         .sidecar_count = 4,
         .default_rank = 1,

@@ -297,6 +297,33 @@ static void killed_producer_leaves_everything_up_to_its_head(void **state)
     close(started[1]);
 }
 
+static void window_orders_reach_capture_and_steps_the_sidecar(void **state)
+{
+    struct fixture *f = *state;
+    struct rkt_region_window_order order = {.from_step = 41, .is_open = true};
+    struct rkt_region_window_order got;
+    uint64_t step;
+
+    assert_false(rkt_region_window_order(f->capture, &got));
+    rkt_region_order_window(f->sidecar, &order);
+    assert_true(rkt_region_window_order(f->capture, &got));
+    assert_int_equal(got.from_step, 41);
+    assert_true(got.is_open);
+    order = (struct rkt_region_window_order){.from_step = UINT64_MAX, .is_open = false};
+    rkt_region_order_window(f->sidecar, &order);
+    assert_true(rkt_region_window_order(f->capture, &got));
+    assert_int_equal(got.from_step, RKT_WINDOW_STEP_MAX);
+    assert_false(got.is_open);
+
+    assert_false(rkt_region_step(f->sidecar, &step));
+    rkt_region_set_step(f->capture, 0);
+    assert_true(rkt_region_step(f->sidecar, &step));
+    assert_int_equal(step, 0);
+    rkt_region_set_step(f->capture, 7);
+    assert_true(rkt_region_step(f->sidecar, &step));
+    assert_int_equal(step, 7);
+}
+
 #define WITH_REGIONS(test) cmocka_unit_test_setup_teardown(test, make_regions, free_regions)
 
 int main(void)
@@ -312,6 +339,7 @@ int main(void)
         WITH_REGIONS(what_is_no_region_is_not_mapped),
         WITH_REGIONS(the_job_cannot_cut_the_shared_memory),
         WITH_REGIONS(closing_is_seen_by_the_sidecar),
+        WITH_REGIONS(window_orders_reach_capture_and_steps_the_sidecar),
         WITH_REGIONS(killed_producer_leaves_everything_up_to_its_head),
     };
 

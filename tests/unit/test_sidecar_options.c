@@ -28,7 +28,7 @@ static void defaults_are_those_of_the_region_and_the_design(void **state)
     (void)state;
     assert_rkt_ok(parse((const char *[]){"--socket", "/x", NULL}, &options, &err), err);
     assert_memory_equal(&options.region, &region, sizeof(region));
-    assert_int_equal(options.capture_mask, RKT_CAPTURE_ALL);
+    assert_int_equal(options.capture_config.mask, RKT_CAPTURE_USUAL);
     assert_true(options.is_abort_on_failure);
     assert_false(options.per_node);
     assert_int_equal(options.drain_timeout_ns, UINT64_C(60000000000));
@@ -48,7 +48,7 @@ static void values_are_taken(void **state)
                   err);
     assert_true(options.per_node);
     assert_false(options.is_abort_on_failure);
-    assert_int_equal(options.capture_mask, RKT_CAPTURE_NCCL | RKT_CAPTURE_MARKS);
+    assert_int_equal(options.capture_config.mask, RKT_CAPTURE_NCCL | RKT_CAPTURE_MARKS);
 }
 
 static void values_without_sense_are_refused_by_name(void **state)
