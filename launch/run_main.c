@@ -11,6 +11,7 @@
 
 #include "common/log.h"
 #include "common/options.h"
+#include "launch/capture_options.h"
 #include "launch/install.h"
 #include "launch/run_check.h"
 #include "launch/supervisor.h"
@@ -26,6 +27,7 @@ struct run_options {
     uint64_t drain_timeout_ns;
     uint64_t report_timeout_ns;
     uint64_t kill_after_ns;
+    struct rkt_capture_options asked;
     bool is_per_node;
     bool has_no_report;
     bool is_verbose;
@@ -40,6 +42,7 @@ static const struct rkt_option OPTIONS[] = {
      "the command starts the ranks of a node itself (implied by torchrun)"},
     {"on-failure", 0, "RANKTRACE_ON_FAILURE", RKT_OPTION_STRING, FIELD(on_failure), "WHAT", "abort",
      "when one rank's job fails: abort ends the others', wait lets them run"},
+    RKT_CAPTURE_OPTION_ROWS(struct run_options),
     {"no-report", 0, "RANKTRACE_NO_REPORT", RKT_OPTION_FLAG, FIELD(has_no_report), NULL, NULL,
      "stop after the timeline"},
     {"hold", 0, "RANKTRACE_HOLD", RKT_OPTION_DURATION, FIELD(hold_ns), "TIME", "30s",
@@ -79,8 +82,7 @@ static const char *const OTHER_VARIABLES[] = {
     "RANKTRACE_COMMAND",       "RANKTRACE_FLUSH_INTERVAL",
     "RANKTRACE_QUEUE_BYTES",   "RANKTRACE_RING_COUNT",
     "RANKTRACE_RING_CAPACITY", "RANKTRACE_HEAP_BYTES",
-    "RANKTRACE_CAPTURE",       "RANKTRACE_STEP_RANGE",
-    "RANKTRACE_COMM_KERNEL",
+    "RANKTRACE_STEP_RANGE",    "RANKTRACE_COMM_KERNEL",
 };
 #define OPTION_COUNT (sizeof(OPTIONS) / sizeof(OPTIONS[0]))
 #define OTHER_COUNT (sizeof(OTHER_VARIABLES) / sizeof(OTHER_VARIABLES[0]))
@@ -186,6 +188,7 @@ static enum rkt_status check(const struct run_options *options, char *const *com
                              const struct rkt_rank_env *ranks, bool *needs_mpi_out,
                              struct rkt_error *err)
 {
+    struct rkt_capture_config unused;
     enum rkt_status status;
 
     if (!command[0])
@@ -193,6 +196,9 @@ static enum rkt_status check(const struct run_options *options, char *const *com
     if (strcmp(options->on_failure, "abort") != 0 && strcmp(options->on_failure, "wait") != 0)
         return rkt_fail(err, RKT_ERR_INVALID, "option '--on-failure': '%s' is not abort or wait",
                         options->on_failure);
+    status = rkt_capture_options_read(&options->asked, &unused, err);
+    if (status != RKT_OK)
+        return status;
     status = rkt_check_command(command[0], rkt_env_get(environ, "PATH"), err);
     if (status == RKT_OK)
         status = rkt_check_launch(environ, ranks, needs_mpi_out, err);
@@ -274,6 +280,9 @@ int main(int argc, char **argv)
         status = rkt_rank_env_read(environ, &ranks, &err);
     if (status == RKT_OK && !env)
         status = rkt_fail(&err, RKT_ERR_NOMEM, "no memory for the job's environment");
+    /* After the copy: these are for the sidecar alone. */
+    if (status == RKT_OK && !rkt_capture_options_export(&options.asked))
+        status = rkt_fail(&err, RKT_ERR_NOMEM, "no memory for the sidecar's environment");
     if (options.is_verbose)
         (void)setenv("RANKTRACE_LOG", "info", 0); // NOLINT(concurrency-mt-unsafe): one thread
     rkt_log_init(ranks.rank);

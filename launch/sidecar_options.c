@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "agent/hello.h"
 #include "common/options.h"
 
 #define FIELD(name) offsetof(struct rkt_sidecar_options, name)
@@ -38,8 +37,7 @@ static const struct rkt_option OPTIONS[] = {
      "16384", "records that a thread holds before new ones are dropped; a power of two"},
     {"heap-bytes", 0, "RANKTRACE_HEAP_BYTES", RKT_OPTION_BYTES, FIELD(heap_bytes), "SIZE", "8MiB",
      "room for the names of a process"},
-    {"capture", 0, "RANKTRACE_CAPTURE", RKT_OPTION_STRING, FIELD(capture), "LIST",
-     "cupti,nccl,marks,nvtx,memory", "what is captured; and overhead"},
+    RKT_CAPTURE_OPTION_ROWS(struct rkt_sidecar_options),
 };
 
 static const struct rkt_command COMMAND = {
@@ -49,41 +47,6 @@ static const struct rkt_command COMMAND = {
     .options = OPTIONS,
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
-
-static uint32_t capture_bit(const char *word, size_t len)
-{
-    static const struct {
-        const char *name;
-        uint32_t bit;
-    } BITS[] = {{"cupti", RKT_CAPTURE_CUPTI},   {"nccl", RKT_CAPTURE_NCCL},
-                {"marks", RKT_CAPTURE_MARKS},   {"nvtx", RKT_CAPTURE_NVTX},
-                {"memory", RKT_CAPTURE_MEMORY}, {"overhead", RKT_CAPTURE_OVERHEAD}};
-
-    for (size_t i = 0; i < sizeof(BITS) / sizeof(BITS[0]); i++) {
-        if (strlen(BITS[i].name) == len && memcmp(BITS[i].name, word, len) == 0)
-            return BITS[i].bit;
-    }
-    return 0;
-}
-
-static enum rkt_status read_capture(struct rkt_sidecar_options *options, struct rkt_error *err)
-{
-    const char *at = options->capture;
-
-    while (*at) {
-        size_t len = strcspn(at, ",");
-        uint32_t bit = capture_bit(at, len);
-
-        if (bit == 0)
-            return rkt_fail(
-                err, RKT_ERR_INVALID,
-                "option '--capture': '%.*s' is not cupti, nccl, marks, nvtx, memory or overhead",
-                (int)len, at);
-        options->capture_config.mask |= bit;
-        at += len + (at[len] == ',');
-    }
-    return RKT_OK;
-}
 
 static enum rkt_status read_region(struct rkt_sidecar_options *options, struct rkt_error *err)
 {
@@ -111,7 +74,7 @@ static enum rkt_status check(struct rkt_sidecar_options *options, struct rkt_err
     enum rkt_status status = read_region(options, err);
 
     if (status == RKT_OK)
-        status = read_capture(options, err);
+        status = rkt_capture_options_read(&options->asked, &options->capture_config, err);
     if (status != RKT_OK)
         return status;
     if (!options->socket || options->socket[0] == '\0')

@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/capture_config.h"
 #include "agent/region.h"
 #include "common/status.h"
+#include "launch/capture_options.h"
 
 struct rkt_sidecar_options {
     uint32_t control_fd; /* the supervisor's end is agent/control.h */
@@ -21,7 +21,7 @@ struct rkt_sidecar_options {
     const char *output;  /* rank 0 writes OUTPUT/timeline.rkt; the folder exists */
     const char *command; /* the job's, for the report */
     const char *on_failure;
-    const char *capture;
+    struct rkt_capture_options asked;
     bool per_node; /* one sidecar for all ranks of its node */
     uint64_t drain_timeout_ns;
     uint64_t flush_interval_ns;

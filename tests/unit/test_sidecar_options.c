@@ -43,12 +43,13 @@ static void values_are_taken(void **state)
 
     (void)state;
     assert_rkt_ok(parse((const char *[]){"--socket", "/x", "--per-node", "--on-failure", "wait",
-                                         "--capture=nccl,marks", NULL},
+                                         "--capture=nccl,marks", "--graphs=launch", NULL},
                         &options, &err),
                   err);
     assert_true(options.per_node);
     assert_false(options.is_abort_on_failure);
     assert_int_equal(options.capture_config.mask, RKT_CAPTURE_NCCL | RKT_CAPTURE_MARKS);
+    assert_int_equal(options.capture_config.graph_level, RKT_GRAPH_LEVEL_LAUNCH);
 }
 
 static void values_without_sense_are_refused_by_name(void **state)
@@ -65,6 +66,7 @@ static void values_without_sense_are_refused_by_name(void **state)
         {"heap too small", "--heap-bytes=1KiB", "--heap-bytes"},
         {"heap no multiple of 64", "--heap-bytes=65537B", "--heap-bytes"},
         {"unknown capture", "--capture=cupti,hip", "hip"},
+        {"unknown depth of graphs", "--graphs=edge", "edge"},
         {"unknown reaction", "--on-failure=panic", "panic"},
         {"queue too small", "--queue-bytes=1KiB", "--queue-bytes"},
         {"a word too many", "train.py", "train.py"},

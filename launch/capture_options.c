@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launch/capture_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t capture_bit(const char *word, size_t len)
+{
+    static const struct {
+        const char *name;
+        uint32_t bit;
+    } BITS[] = {{"cupti", RKT_CAPTURE_CUPTI},   {"nccl", RKT_CAPTURE_NCCL},
+                {"marks", RKT_CAPTURE_MARKS},   {"nvtx", RKT_CAPTURE_NVTX},
+                {"memory", RKT_CAPTURE_MEMORY}, {"overhead", RKT_CAPTURE_OVERHEAD}};
+
+    for (size_t i = 0; i < sizeof(BITS) / sizeof(BITS[0]); i++) {
+        if (strlen(BITS[i].name) == len && memcmp(BITS[i].name, word, len) == 0)
+            return BITS[i].bit;
+    }
+    return 0;
+}
+
+static enum rkt_status read_capture(const char *at, struct rkt_capture_config *config,
+                                    struct rkt_error *err)
+{
+    while (*at) {
+        size_t len = strcspn(at, ",");
+        uint32_t bit = capture_bit(at, len);
+
+        if (bit == 0)
+            return rkt_fail(
+                err, RKT_ERR_INVALID,
+                "option '--capture': '%.*s' is not cupti, nccl, marks, nvtx, memory or overhead",
+                (int)len, at);
+        config->mask |= bit;
+        at += len + (at[len] == ',');
+    }
+    return RKT_OK;
+}
+
+static enum rkt_status read_graphs(const char *text, struct rkt_capture_config *config,
+                                   struct rkt_error *err)
+{
+    if (strcmp(text, "launch") == 0)
+        config->graph_level = RKT_GRAPH_LEVEL_LAUNCH;
+    else if (strcmp(text, "node") != 0)
+        return rkt_fail(err, RKT_ERR_INVALID, "option '--graphs': '%s' is not node or launch",
+                        text);
+    return RKT_OK;
+}
+
+enum rkt_status rkt_capture_options_read(const struct rkt_capture_options *asked,
+                                         struct rkt_capture_config *config_out,
+                                         struct rkt_error *err)
+{
+    struct rkt_capture_config config = {0};
+    enum rkt_status status = read_capture(asked->capture, &config, err);
+
+    if (status == RKT_OK)
+        status = read_graphs(asked->graphs, &config, err);
+    if (status == RKT_OK)
+        *config_out = config;
+    return status;
+}
+
+bool rkt_capture_options_export(const struct rkt_capture_options *asked)
+{
+    /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
+    return setenv("RANKTRACE_CAPTURE", asked->capture, 1) == 0 &&
+           setenv("RANKTRACE_GRAPHS", asked->graphs, 1) == 0;
+    /* NOLINTEND(concurrency-mt-unsafe) */
+}
