@@ -138,6 +138,40 @@ static enum rkt_status note_losses(struct rkt_result *result, size_t position,
     return status;
 }
 
+static size_t count_whole_graphs(const struct rkt_rank_trace *trace)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < trace->work_count; i++)
+        count += trace->works[i].is_whole_graph;
+    return count;
+}
+
+/* What was recorded less closely than it might have been, and what recording cost. */
+static enum rkt_status note_capture(struct rkt_result *result, size_t position,
+                                    struct rkt_arena *arena, struct rkt_error *err)
+{
+    const struct rkt_rank_trace *trace = result->ranks[position].trace;
+    uint32_t rank = result->ranks[position].rank;
+    size_t graph_count = count_whole_graphs(trace);
+    enum rkt_status status = RKT_OK;
+
+    if (trace->capture_off_ns > 0)
+        status = rkt_add_note(result, arena, 1, err,
+                              "rank %u: GPU work was not recorded for %.3f s, as another tool had "
+                              "CUPTI, or CUPTI was in trouble; that time counts as idle",
+                              rank, (double)trace->capture_off_ns / 1e9);
+    if (status == RKT_OK && graph_count > 0)
+        status = rkt_add_note(result, arena, 1, err,
+                              "rank %u: %zu launches of CUDA graphs were recorded as one piece "
+                              "each; what ran inside counts as compute, collectives too",
+                              rank, graph_count);
+    if (status == RKT_OK && trace->overhead_ns > 0)
+        status = rkt_add_note(result, arena, 0, err, "rank %u: tracing cost %.3f ms, as CUPTI says",
+                              rank, (double)trace->overhead_ns / 1e6);
+    return status;
+}
+
 enum rkt_status rkt_load_notes(struct rkt_result *result, struct rkt_arena *arena,
                                struct rkt_error *err)
 {
@@ -149,6 +183,8 @@ enum rkt_status rkt_load_notes(struct rkt_result *result, struct rkt_arena *aren
             status = note_losses(result, i, arena, err);
         if (status == RKT_OK)
             status = note_stamps(result, i, arena, err);
+        if (status == RKT_OK)
+            status = note_capture(result, i, arena, err);
     }
     return status;
 }

@@ -72,6 +72,7 @@ struct rkt_work {
     uint8_t phase;     /* enum rkt_phase of the launch; filled by phase */
     uint8_t is_bucket; /* a gradient bucket's collective; filled by phase */
     uint8_t from_graph;
+    uint8_t is_whole_graph; /* a graph's launch as one piece: what is inside is not known */
 };
 
 enum rkt_call_class {
@@ -164,6 +165,8 @@ struct rkt_rank_trace {
     uint64_t unmapped_count; /* records of a clock that could not be mapped */
     int64_t clock_error_ns;  /* worst error of mapping between this rank's own clocks */
     uint64_t losses[16];     /* by enum rkt_loss_reason */
+    int64_t capture_off_ns;  /* total time in which capture was off or another tool's */
+    int64_t overhead_ns;     /* what CUPTI says that tracing cost; pieces may overlap */
 };
 
 /* Name of a thread; "" unknown. */

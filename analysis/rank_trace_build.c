@@ -141,6 +141,19 @@ static void fill_memset(struct rkt_work *work, const struct rkt_event *event)
     work->from_graph = event->memset.graph_id != 0;
 }
 
+static const char GRAPH_NAME[] = "CUDA graph";
+
+static void fill_graph(struct rkt_work *work, const struct rkt_rank_trace *trace,
+                       const struct rkt_event *event)
+{
+    work->name_id = rkt_strtab_intern(trace->names, GRAPH_NAME, sizeof(GRAPH_NAME) - 1);
+    work->device_id = event->graph.device_id;
+    work->stream_id = event->graph.stream_id;
+    work->work_class = RKT_WORK_COMPUTE;
+    work->from_graph = 1;
+    work->is_whole_graph = 1;
+}
+
 static void add_work(struct rkt_rank_trace *trace, struct name_classes *classes,
                      const struct rkt_event *event)
 {
@@ -161,6 +174,8 @@ static void add_work(struct rkt_rank_trace *trace, struct name_classes *classes,
         fill_kernel(&work, event, kernel_class(classes, trace, event->name_id));
     else if (event->kind == RKT_EVENT_MEMCPY)
         fill_memcpy(&work, event);
+    else if (event->kind == RKT_EVENT_GRAPH)
+        fill_graph(&work, trace, event);
     else
         fill_memset(&work, event);
     if (event->flags & RKT_FLAG_GRAPH)
@@ -172,17 +187,18 @@ static enum rkt_status build_works(struct rkt_rank_trace *trace, const struct rk
                                    struct name_classes *classes, struct rkt_error *err)
 {
     static const enum rkt_event_kind kinds[] = {RKT_EVENT_KERNEL, RKT_EVENT_MEMCPY,
-                                                RKT_EVENT_MEMSET};
+                                                RKT_EVENT_MEMSET, RKT_EVENT_GRAPH};
+    const size_t kind_count = sizeof(kinds) / sizeof(kinds[0]);
     size_t count = 0;
 
-    for (size_t k = 0; k < 3; k++)
+    for (size_t k = 0; k < kind_count; k++)
         count += raw->by_kind[kinds[k]].count;
     if (count >= RKT_INDEX_NONE)
         return rkt_fail(err, RKT_ERR_RANGE, "%zu pieces of GPU work in one rank", count);
     trace->works = calloc(count + 1, sizeof(*trace->works));
     if (!trace->works)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu pieces of GPU work", count);
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < kind_count; k++) {
         const struct rkt_raw_events *list = &raw->by_kind[kinds[k]];
 
         for (size_t i = 0; i < list->count; i++)
@@ -307,6 +323,15 @@ static enum rkt_status build_tables(struct rkt_rank_trace *trace, const struct r
     return RKT_OK;
 }
 
+/* 0 where its times are impossible, which is counted. */
+static int64_t duration(struct rkt_rank_trace *trace, const struct rkt_event *event)
+{
+    int64_t start_ns;
+    int64_t end_ns;
+
+    return rkt_rank_trace_times(trace, event, &start_ns, &end_ns, NULL) ? end_ns - start_ns : 0;
+}
+
 static void count_losses(struct rkt_rank_trace *trace, const struct rkt_raw_events *list)
 {
     size_t reason_count = sizeof(trace->losses) / sizeof(trace->losses[0]);
@@ -316,7 +341,15 @@ static void count_losses(struct rkt_rank_trace *trace, const struct rkt_raw_even
 
         if (event->type < reason_count)
             trace->losses[event->type] += event->loss.count;
+        if (event->type == RKT_LOSS_CAPTURE_OFF)
+            trace->capture_off_ns += duration(trace, event);
     }
+}
+
+static void sum_overheads(struct rkt_rank_trace *trace, const struct rkt_raw_events *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        trace->overhead_ns += duration(trace, &list->items[i]);
 }
 
 static enum rkt_status sort_arrays(struct rkt_rank_trace *trace, struct rkt_error *err)
@@ -354,6 +387,7 @@ enum rkt_status rkt_rank_trace_build(struct rkt_rank_trace *trace, const struct 
         status = build_tables(trace, raw, err);
     if (status == RKT_OK) {
         count_losses(trace, &raw->by_kind[RKT_EVENT_LOSS]);
+        sum_overheads(trace, &raw->by_kind[RKT_EVENT_OVERHEAD]);
         rkt_rank_trace_leave_out_endless(trace);
         trace->has_gpu = trace->work_count > 0;
         status = sort_arrays(trace, err);

@@ -308,6 +308,49 @@ static void what_describes_others_is_kept(void **state)
     assert_int_equal(fx->trace->buckets[0].bytes, 1 << 20);
 }
 
+static void a_graph_that_is_one_piece_is_compute(void **state)
+{
+    struct rank_store *fx = *state;
+    const struct rkt_work *work;
+
+    add_kernel(fx, "k", 1, 1000, 1100);
+    add_event(fx, (struct rkt_event){.kind = RKT_EVENT_GRAPH,
+                                     .start_ns = 1200,
+                                     .end_ns = 1900,
+                                     .correlation_id = 2,
+                                     .graph = {.device_id = 3, .stream_id = 7, .graph_id = 5}});
+    rank_store_load(fx, NULL);
+    assert_int_equal(fx->trace->work_count, 2);
+    work = &fx->trace->works[1];
+    assert_int_equal(work->end_ns - work->start_ns, 700);
+    assert_int_equal(work->work_class, RKT_WORK_COMPUTE);
+    assert_int_equal(work->device_id, 3);
+    assert_int_equal(work->stream_id, 7);
+    assert_true(work->is_whole_graph);
+    assert_string_equal(rkt_strtab_get(fx->trace->names, work->name_id, NULL), "CUDA graph");
+    assert_false(fx->trace->works[0].is_whole_graph);
+}
+
+static void time_without_capture_and_cost_of_tracing_are_summed(void **state)
+{
+    struct rank_store *fx = *state;
+
+    add_kernel(fx, "k", 1, 1000, 1100);
+    for (uint64_t i = 0; i < 2; i++) {
+        add_event(fx, (struct rkt_event){.kind = RKT_EVENT_LOSS,
+                                         .type = RKT_LOSS_CAPTURE_OFF,
+                                         .start_ns = 2000 + i * 5000,
+                                         .end_ns = 5000 + i * 5000});
+        add_event(fx, (struct rkt_event){.kind = RKT_EVENT_OVERHEAD,
+                                         .type = RKT_OVERHEAD_BUFFER_FLUSH,
+                                         .start_ns = 1000,
+                                         .end_ns = 1010 + i});
+    }
+    rank_store_load(fx, NULL);
+    assert_int_equal(fx->trace->capture_off_ns, 6000);
+    assert_int_equal(fx->trace->overhead_ns, 21);
+}
+
 static void an_autograd_thread_is_main_only_where_there_is_no_other(void **state)
 {
     struct rank_store *fx = *state;
@@ -355,6 +398,8 @@ int main(void)
         TEST(a_sidecar_of_the_same_machine_aligns_a_run_that_was_cut),
         TEST(on_the_machine_of_node_0_a_run_that_was_cut_is_aligned),
         TEST(what_describes_others_is_kept),
+        TEST(a_graph_that_is_one_piece_is_compute),
+        TEST(time_without_capture_and_cost_of_tracing_are_summed),
         TEST(an_autograd_thread_is_main_only_where_there_is_no_other),
     };
 
