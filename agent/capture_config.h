@@ -57,8 +57,8 @@ struct rkt_capture_config {
     uint32_t graph_level; /* enum rkt_graph_level */
     uint32_t is_closed;   /* 1: nothing is recorded until an order of the region says so */
     struct rkt_schedule schedule;
-    char step_range[RKT_STEP_RANGE_BYTES]; /* each range of this name, pushed on the thread that
-                                              first did, begins a step; "": none */
+    char step_range[RKT_STEP_RANGE_BYTES]; /* ranges whose names begin so are the steps (steps.h);
+                                              "": none, steps are marked */
 };
 
 #endif

@@ -12,6 +12,7 @@
 #include "agent/capture/cupti_source.h"
 #include "agent/capture/marks.h"
 #include "agent/capture/nccl_source.h"
+#include "agent/capture/steps.h"
 #include "common/log.h"
 
 enum capture_state {
@@ -110,6 +111,7 @@ static void close_at_exit(void)
     if (!atomic_compare_exchange_strong_explicit(&process.state, &active, STATE_CLOSING,
                                                  memory_order_acq_rel, memory_order_relaxed))
         return;
+    rkt_steps_close(capture);
     rkt_marks_close(capture->marks, capture->threads);
     if (rkt_cupti_source_stop(capture->cupti))
         rkt_region_set_closed(capture->region);
@@ -123,6 +125,7 @@ static void destroy_parts(struct rkt_capture *capture)
     rkt_nccl_source_destroy(capture->nccl);
     rkt_cupti_source_destroy(capture->cupti);
     rkt_marks_destroy(capture->marks);
+    rkt_steps_destroy(capture->steps);
     rkt_threads_destroy(capture->threads);
     rkt_intern_destroy(capture->intern);
     rkt_region_destroy(capture->region);
@@ -149,10 +152,12 @@ static struct rkt_capture *create_parts(struct rkt_region *region, int socket_fd
     capture->intern = rkt_intern_create(region);
     if (capture->intern)
         capture->threads = rkt_threads_create(region, capture->intern);
+    capture->steps = rkt_steps_create();
     capture->marks = rkt_marks_create();
     capture->cupti = rkt_cupti_source_create();
     capture->nccl = rkt_nccl_source_create();
-    if (!capture->threads || !capture->marks || !capture->cupti || !capture->nccl) {
+    if (!capture->threads || !capture->steps || !capture->marks || !capture->cupti ||
+        !capture->nccl) {
         destroy_parts(capture);
         return NULL;
     }

@@ -32,12 +32,14 @@
 struct rkt_cupti_source;
 struct rkt_marks;
 struct rkt_nccl_source;
+struct rkt_steps;
 
 /* Set by the start, then read only. */
 struct rkt_capture {
     struct rkt_region *region;
     struct rkt_intern *intern;
     struct rkt_threads *threads;
+    struct rkt_steps *steps;
     struct rkt_marks *marks;
     struct rkt_cupti_source *cupti;
     struct rkt_nccl_source *nccl;

@@ -18,8 +18,8 @@
 #include "agent/capture/cupti_library.h"
 #include "agent/capture/cupti_reader.h"
 #include "agent/capture/cupti_watch.h"
-#include "agent/capture/marks.h"
 #include "agent/capture/nccl_source.h"
+#include "agent/capture/steps.h"
 #include "common/clock.h"
 
 #define FLUSH_INTERVAL_S 1
@@ -140,7 +140,7 @@ static CUptiResult arm(struct rkt_cupti_source *source);
 static void watch_callbacks(struct rkt_cupti_source *source)
 {
     uint64_t activity_count = rkt_nccl_source_activity(source->capture->nccl) +
-                              rkt_marks_activity(source->capture->marks);
+                              rkt_steps_activity(source->capture->steps);
 
     switch (rkt_cupti_watch_tick(
         &source->watch, rkt_now_real_ns(),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/capture/capture.h"
+#include "agent/capture/steps.h"
 #include "agent/include/ranktrace.h"
 #include "common/clock.h"
 
@@ -24,9 +25,6 @@ struct bucket_slot {
 };
 
 struct rkt_marks {
-    _Atomic uint64_t step_count; /* begun so far */
-    _Atomic uint64_t step;
-    _Atomic uint64_t step_start_ns; /* 0: no step is open */
     _Atomic uint32_t next_slot;
     struct bucket_slot slots[OPEN_BUCKETS_MAX];
 };
@@ -60,35 +58,12 @@ static struct rkt_event range_event(uint8_t type, uint64_t start_ns, uint64_t en
 
 /* ---- steps ---- */
 
-/* End the open step, if any, at end_ns; 0: its end was not seen. */
-static void close_step(struct rkt_marks *marks, struct rkt_threads *threads, uint64_t end_ns)
-{
-    uint64_t start_ns = atomic_exchange_explicit(&marks->step_start_ns, 0, memory_order_relaxed);
-    const struct rkt_thread *thread;
-    struct rkt_event event;
-
-    if (start_ns == 0)
-        return;
-    event = range_event(RKT_RANGE_STEP, start_ns, end_ns ? end_ns : start_ns);
-    thread = rkt_threads_get(threads);
-    event.flags = end_ns ? 0 : RKT_FLAG_NO_END;
-    event.thread_id = thread ? thread->thread_id : 0;
-    event.range.value = atomic_load_explicit(&marks->step, memory_order_relaxed);
-    (void)rkt_threads_push(threads, &event);
-}
-
 void ranktrace_step(uint64_t step)
 {
     struct rkt_capture *capture = recording();
-    uint64_t now_ns;
 
-    if (!capture)
-        return;
-    now_ns = rkt_now_raw_ns();
-    close_step(capture->marks, capture->threads, now_ns);
-    atomic_store_explicit(&capture->marks->step, step, memory_order_relaxed);
-    atomic_store_explicit(&capture->marks->step_start_ns, now_ns, memory_order_relaxed);
-    atomic_fetch_add_explicit(&capture->marks->step_count, 1, memory_order_relaxed);
+    if (capture)
+        rkt_steps_begin(capture, step);
 }
 
 void ranktrace_step_end(void)
@@ -96,7 +71,7 @@ void ranktrace_step_end(void)
     struct rkt_capture *capture = recording();
 
     if (capture)
-        close_step(capture->marks, capture->threads, rkt_now_raw_ns());
+        rkt_steps_end(capture);
 }
 
 /* ---- ranges and phases ---- */
@@ -117,10 +92,11 @@ static void open_range(struct rkt_capture *capture, uint8_t type, const char *na
     range->start_ns = now_ns;
     range->type = type;
     range->name_id = name ? rkt_intern_name(capture->intern, name, strlen(name)) : 0;
+    range->is_step = rkt_steps_range_pushed(capture, thread, name, now_ns);
 }
 
 /* Push the innermost open range, as ended at end_ns. */
-static void push_innermost(struct rkt_thread *thread, uint64_t end_ns)
+static void push_innermost(struct rkt_capture *capture, struct rkt_thread *thread, uint64_t end_ns)
 {
     const struct rkt_open_range *range = &thread->open[--thread->open_count];
     struct rkt_event event = range_event(range->type, range->start_ns, end_ns);
@@ -128,6 +104,8 @@ static void push_innermost(struct rkt_thread *thread, uint64_t end_ns)
     event.name_id = range->name_id;
     event.thread_id = thread->thread_id;
     (void)rkt_ring_push(thread->ring, &event);
+    if (range->is_step)
+        rkt_steps_range_popped(capture, end_ns);
 }
 
 /* End the innermost open range of this type, and those inside it that were left open. */
@@ -150,7 +128,7 @@ static void close_range(struct rkt_capture *capture, uint8_t type)
     while (depth > 0 && thread->open[depth - 1].type != type)
         depth--;
     while (depth > 0 && thread->open_count >= depth)
-        push_innermost(thread, now_ns);
+        push_innermost(capture, thread, now_ns);
 }
 
 /* The enums of the two headers agree on these. */
@@ -209,6 +187,7 @@ void ranktrace_mark(const char *name)
     thread = rkt_threads_get(capture->threads);
     event.thread_id = thread ? thread->thread_id : 0;
     (void)rkt_threads_push(capture->threads, &event);
+    rkt_steps_marked(capture, thread, name, now_ns);
 }
 
 int ranktrace_is_active(void)
@@ -280,7 +259,7 @@ uint64_t ranktrace_bucket_begin(uint32_t index, uint64_t bytes, uint32_t param_c
         .start_ns = now_ns,
         .thread_id = thread ? thread->thread_id : 0,
         .bucket = {.bytes = bytes,
-                   .step = atomic_load_explicit(&capture->marks->step, memory_order_relaxed),
+                   .step = rkt_steps_now(capture->steps),
                    .index = index,
                    .param_count = param_count},
     };
@@ -304,14 +283,8 @@ void ranktrace_bucket_end(uint64_t handle)
 
 /* ---- exit ---- */
 
-uint64_t rkt_marks_activity(const struct rkt_marks *marks)
-{
-    return atomic_load_explicit(&marks->step_count, memory_order_relaxed);
-}
-
 void rkt_marks_close(struct rkt_marks *marks, struct rkt_threads *threads)
 {
-    close_step(marks, threads, 0);
     for (size_t i = 0; i < OPEN_BUCKETS_MAX; i++) {
         uint64_t tag = atomic_load_explicit(&marks->slots[i].tag, memory_order_relaxed);
         struct rkt_event event;

@@ -5,8 +5,8 @@
 /*
  * marks - the calls of ranktrace.h: steps, phases, ranges and buckets.
  *
- * Ranges and phases are kept per thread (thread.h). The step belongs to the process, and a
- * bucket may end on another thread than it began on, so these are here.
+ * Ranges and phases are kept per thread (thread.h). A bucket may end on another thread than it
+ * began on, so these are here; the step belongs to the process (steps.h).
  *
  * Threads: any. Memory: all of it is taken in create. Full: a range that is nested too
  * deep, or a bucket beyond the limit of open ones, is not kept and counted as a loss.
@@ -18,9 +18,6 @@ struct rkt_marks;
 
 struct rkt_marks *rkt_marks_create(void); /* NULL when memory is out */
 void rkt_marks_destroy(struct rkt_marks *marks);
-
-/* Grows while the job goes on, as far as its marks show. */
-uint64_t rkt_marks_activity(const struct rkt_marks *marks);
 
 /* The process ends: what is still open goes out as begun but not ended. */
 void rkt_marks_close(struct rkt_marks *marks, struct rkt_threads *threads);

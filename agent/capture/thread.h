@@ -26,6 +26,7 @@ struct rkt_open_range {
     uint64_t start_ns;
     uint32_t name_id;
     uint8_t type; /* enum rkt_range_type */
+    bool is_step; /* a step ends with it */
 };
 
 struct rkt_threads;

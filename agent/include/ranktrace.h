@@ -34,7 +34,10 @@ enum ranktrace_phase {
 /* 1 while marks are recorded, else 0. */
 RANKTRACE_API int ranktrace_is_active(void);
 
-/* Training step `step` begins here, and the one before ends. One thread per process. */
+/*
+ * Training step `step` begins here, and the one before ends. One thread per process. Does nothing
+ * in a run with --step-range, where ranges of that name are the steps.
+ */
 RANKTRACE_API void ranktrace_step(uint64_t step);
 
 /* The last step ends here; call it when training is over or leaves the loop. */

@@ -3,8 +3,10 @@ foreach(module ring region control hello)
   rkt_test(unit_${module} SOURCES test_${module}.c LINK rkt_agent Threads::Threads LABELS unit)
 endforeach()
 
-rkt_test(unit_marks SOURCES test_marks.c capture_job.c
-         LINK ranktrace_capture rkt_agent Threads::Threads LABELS unit)
+foreach(module marks steps)
+  rkt_test(unit_${module} SOURCES test_${module}.c capture_job.c
+           LINK ranktrace_capture rkt_agent Threads::Threads LABELS unit)
+endforeach()
 rkt_test(unit_nccl_plugin SOURCES test_nccl_plugin.c capture_job.c
          LINK rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
 

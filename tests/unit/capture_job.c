@@ -140,7 +140,9 @@ static void finish(struct job *job, struct meeting *meeting)
     ssize_t got = pread(meeting->stderr_fd, job->stderr_text, sizeof(job->stderr_text) - 1, 0);
 
     assert_true(got >= 0);
+    job->last_step = UINT64_MAX;
     if (meeting->is_up) {
+        (void)rkt_region_step(meeting->peer.region, &job->last_step);
         job->was_closed = rkt_region_is_closed(meeting->peer.region);
         rkt_region_losses(meeting->peer.region, &job->losses);
         rkt_region_destroy(meeting->peer.region);

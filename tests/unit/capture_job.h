@@ -34,6 +34,7 @@ struct job {
     int wait_status;
     bool was_connected;
     bool was_closed;
+    uint64_t last_step; /* as the sidecar sees it; UINT64_MAX: none */
     struct rkt_hello hello;
     struct rkt_region_losses losses;
     struct rkt_event *events;

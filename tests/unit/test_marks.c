@@ -41,35 +41,6 @@ static void assert_good_end(const struct job *job)
     assert_int_equal(job->losses.no_ring_count, 0);
 }
 
-/* ---- steps ---- */
-
-static void three_steps(void)
-{
-    ranktrace_step(10);
-    ranktrace_step(11);
-    ranktrace_step_end();
-    ranktrace_step_end(); /* nothing is open: does nothing */
-    ranktrace_step(12);
-    ranktrace_step_end();
-}
-
-static void a_step_ends_where_the_next_begins(void **state)
-{
-    struct job *job = *state;
-    const struct rkt_event *step;
-
-    job_run(job, three_steps);
-    assert_good_end(job);
-    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_STEP, &step), 3);
-    assert_int_equal(step[0].range.value, 10);
-    assert_int_equal(step[0].end_ns, step[1].start_ns);
-    assert_int_equal(step[1].range.value, 11);
-    assert_true(step[1].end_ns <= step[2].start_ns);
-    assert_int_equal(step[0].clock_id, RKT_CLOCK_MONOTONIC_RAW);
-    assert_int_equal(step[0].thread_id, job->hello.pid); /* the main thread */
-    assert_int_equal(step[0].flags, 0);
-}
-
 /* ---- ranges and phases ---- */
 
 static void nested_ranges(void)
@@ -229,25 +200,6 @@ static void open_buckets_beyond_the_limit_are_counted(void **state)
 }
 
 /* ---- how a process ends ---- */
-
-static void step_without_an_end(void)
-{
-    ranktrace_step(1);
-    ranktrace_step(2);
-}
-
-static void step_that_is_open_at_exit_is_kept_without_an_end(void **state)
-{
-    struct job *job = *state;
-    const struct rkt_event *step;
-
-    job_run(job, step_without_an_end);
-    assert_good_end(job);
-    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_STEP, &step), 2);
-    assert_int_equal(step[1].range.value, 2);
-    assert_int_equal(step[1].flags, RKT_FLAG_NO_END);
-    assert_int_equal(step[1].start_ns, step[1].end_ns);
-}
 
 static void killed_after_a_hundred_marks(void)
 {
@@ -570,13 +522,11 @@ static void marks_beyond_a_full_ring_are_counted_and_the_job_goes_on(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_JOB(a_step_ends_where_the_next_begins),
         WITH_JOB(ranges_nest_and_carry_their_names),
         WITH_JOB(end_of_a_phase_ends_what_was_forgotten_in_it),
         WITH_JOB(ranges_beyond_the_limit_are_counted_not_kept),
         WITH_JOB(buckets_end_on_any_thread_and_once),
         WITH_JOB(open_buckets_beyond_the_limit_are_counted),
-        WITH_JOB(step_that_is_open_at_exit_is_kept_without_an_end),
         WITH_JOB(all_marks_before_a_kill_are_there),
         WITH_JOB(child_of_a_fork_writes_nothing),
         WITH_JOB(sixty_four_threads_lose_nothing),

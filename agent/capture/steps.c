@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/capture/steps.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/capture/capture.h"
+#include "common/clock.h"
+
+#define DIGITS_MAX 18 /* of a step's number: no overflow */
+
+struct rkt_steps {
+    _Atomic uint64_t begun_count;
+    _Atomic uint64_t step;
+    _Atomic uint64_t start_ns; /* 0: no step is open */
+
+    _Atomic uint32_t range_thread_id; /* whose step ranges count; 0: none yet */
+    _Atomic bool is_range_open;
+    uint64_t range_count; /* that thread's own */
+};
+
+struct rkt_steps *rkt_steps_create(void)
+{
+    return calloc(1, sizeof(struct rkt_steps));
+}
+
+void rkt_steps_destroy(struct rkt_steps *steps)
+{
+    free(steps);
+}
+
+/* End the open step, if any, at end_ns; 0: its end was not seen. */
+static void end_step(struct rkt_capture *capture, uint64_t end_ns)
+{
+    struct rkt_steps *steps = capture->steps;
+    uint64_t start_ns = atomic_exchange_explicit(&steps->start_ns, 0, memory_order_relaxed);
+    const struct rkt_thread *thread;
+    struct rkt_event event;
+
+    if (start_ns == 0)
+        return;
+    thread = rkt_threads_get(capture->threads);
+    event = (struct rkt_event){
+        .kind = RKT_EVENT_RANGE,
+        .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+        .type = RKT_RANGE_STEP,
+        .flags = end_ns ? 0 : RKT_FLAG_NO_END,
+        .start_ns = start_ns,
+        .end_ns = end_ns ? end_ns : start_ns,
+        .thread_id = thread ? thread->thread_id : 0,
+        .range.value = atomic_load_explicit(&steps->step, memory_order_relaxed),
+    };
+    (void)rkt_threads_push(capture->threads, &event);
+}
+
+/* All that follows from the beginning of a step, however it was told. */
+static void begin_step(struct rkt_capture *capture, uint64_t step, uint64_t now_ns)
+{
+    struct rkt_steps *steps = capture->steps;
+
+    end_step(capture, now_ns);
+    atomic_store_explicit(&steps->step, step, memory_order_relaxed);
+    atomic_store_explicit(&steps->start_ns, now_ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&steps->begun_count, 1, memory_order_relaxed);
+    rkt_region_set_step(capture->region, step);
+}
+
+static bool are_ranges(const struct rkt_capture *capture)
+{
+    return capture->config.step_range[0] != '\0';
+}
+
+void rkt_steps_begin(struct rkt_capture *capture, uint64_t step)
+{
+    if (!are_ranges(capture))
+        begin_step(capture, step, rkt_now_raw_ns());
+}
+
+void rkt_steps_end(struct rkt_capture *capture)
+{
+    if (!are_ranges(capture))
+        end_step(capture, rkt_now_raw_ns());
+}
+
+uint64_t rkt_steps_now(const struct rkt_steps *steps)
+{
+    return atomic_load_explicit(&steps->step, memory_order_relaxed);
+}
+
+uint64_t rkt_steps_activity(const struct rkt_steps *steps)
+{
+    return atomic_load_explicit(&steps->begun_count, memory_order_relaxed);
+}
+
+/* ---- ranges ---- */
+
+/* As the report reads them: "train_step" 12 times is 0 to 11, "ProfilerStep#12" is 12. */
+static uint64_t step_number(const char *rest, uint64_t otherwise)
+{
+    uint64_t number = 0;
+    size_t count = 0;
+
+    for (; rest[count] >= '0' && rest[count] <= '9'; count++) {
+        if (count == DIGITS_MAX)
+            return otherwise;
+        number = number * 10 + (uint64_t)(rest[count] - '0');
+    }
+    return count > 0 ? number : otherwise;
+}
+
+/* What follows the step range's name in `name`; NULL when it is another name. */
+static const char *rest_of_name(const struct rkt_capture *capture, const char *name)
+{
+    const char *prefix = capture->config.step_range;
+
+    while (*prefix && *prefix == *name) {
+        prefix++;
+        name++;
+    }
+    return *prefix ? NULL : name;
+}
+
+static bool does_thread_count(struct rkt_steps *steps, uint32_t thread_id)
+{
+    uint32_t first = 0;
+
+    return atomic_compare_exchange_strong_explicit(&steps->range_thread_id, &first, thread_id,
+                                                   memory_order_relaxed, memory_order_relaxed) ||
+           first == thread_id;
+}
+
+/* Whether a step begins with this name here; it has begun then. */
+static bool begin_by_name(struct rkt_capture *capture, const struct rkt_thread *thread,
+                          const char *name, uint64_t now_ns)
+{
+    struct rkt_steps *steps = capture->steps;
+    const char *rest = are_ranges(capture) && name ? rest_of_name(capture, name) : NULL;
+
+    if (!rest || !thread || !does_thread_count(steps, thread->thread_id) ||
+        atomic_load_explicit(&steps->is_range_open, memory_order_relaxed))
+        return false;
+    begin_step(capture, step_number(rest, steps->range_count), now_ns);
+    steps->range_count++;
+    return true;
+}
+
+bool rkt_steps_range_pushed(struct rkt_capture *capture, const struct rkt_thread *thread,
+                            const char *name, uint64_t now_ns)
+{
+    if (!begin_by_name(capture, thread, name, now_ns))
+        return false;
+    atomic_store_explicit(&capture->steps->is_range_open, true, memory_order_relaxed);
+    return true;
+}
+
+void rkt_steps_range_popped(struct rkt_capture *capture, uint64_t now_ns)
+{
+    atomic_store_explicit(&capture->steps->is_range_open, false, memory_order_relaxed);
+    end_step(capture, now_ns);
+}
+
+void rkt_steps_marked(struct rkt_capture *capture, const struct rkt_thread *thread,
+                      const char *name, uint64_t now_ns)
+{
+    (void)begin_by_name(capture, thread, name, now_ns);
+}
+
+void rkt_steps_close(struct rkt_capture *capture)
+{
+    end_step(capture, 0);
+}

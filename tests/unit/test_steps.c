@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/include/ranktrace.h"
+
+#include <pthread.h>
+
+#include "capture_job.h"
+#include "common/clock.h"
+#include "rkt_test.h"
+
+static int make_job(void **state)
+{
+    static struct job job;
+
+    job_init(&job);
+    *state = &job;
+    return 0;
+}
+
+static int free_job(void **state)
+{
+    job_free(*state);
+    return 0;
+}
+
+static void assert_good_end(const struct job *job)
+{
+    assert_int_equal(job->wait_status, 0);
+    assert_string_equal(job->stderr_text, "");
+    assert_true(job->was_closed);
+    for (size_t kind = 0; kind < RKT_EVENT_KIND_COUNT; kind++)
+        assert_int_equal(job->losses.ring_full[kind], 0);
+    assert_int_equal(job->losses.no_ring_count, 0);
+}
+
+/* ---- steps ---- */
+
+static void three_steps(void)
+{
+    ranktrace_step(10);
+    ranktrace_step(11);
+    ranktrace_step_end();
+    ranktrace_step_end(); /* nothing is open: does nothing */
+    ranktrace_step(12);
+    ranktrace_step_end();
+}
+
+static void a_step_ends_where_the_next_begins(void **state)
+{
+    struct job *job = *state;
+    const struct rkt_event *step;
+
+    job_run(job, three_steps);
+    assert_good_end(job);
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_STEP, &step), 3);
+    assert_int_equal(step[0].range.value, 10);
+    assert_int_equal(step[0].end_ns, step[1].start_ns);
+    assert_int_equal(step[1].range.value, 11);
+    assert_true(step[1].end_ns <= step[2].start_ns);
+    assert_int_equal(step[0].clock_id, RKT_CLOCK_MONOTONIC_RAW);
+    assert_int_equal(step[0].thread_id, job->hello.pid); /* the main thread */
+    assert_int_equal(step[0].flags, 0);
+    assert_int_equal(job->last_step, 12); /* what the sidecar decides on windows by */
+}
+
+static void *other_thread_trains(void *arg)
+{
+    (void)arg;
+    ranktrace_range_push("train_step");
+    ranktrace_range_pop();
+    return NULL;
+}
+
+static void steps_by_range(void)
+{
+    pthread_t thread;
+
+    ranktrace_step(70); /* does nothing: the range says what a step is */
+    ranktrace_range_push("train");
+    ranktrace_range_push("train_step");
+    ranktrace_range_push("train_step"); /* inside a step: no other step */
+    ranktrace_range_pop();
+    ranktrace_step_end();
+    ranktrace_range_pop();
+    pthread_create(&thread, NULL, other_thread_trains, NULL);
+    pthread_join(thread, NULL);
+    ranktrace_range_push("train_step");
+    ranktrace_range_pop();
+    ranktrace_range_push("train_step17");
+    ranktrace_range_pop();
+    ranktrace_mark("train_step");
+    ranktrace_range_push("train_step");
+    ranktrace_range_pop();
+    ranktrace_range_pop();
+}
+
+static void ranges_of_the_asked_name_are_the_steps(void **state)
+{
+    static const uint64_t numbers[] = {0, 1, 17, 3, 4};
+    struct job *job = *state;
+    const struct rkt_event *steps[5];
+    size_t count = 0;
+
+    strcpy(job->capture.step_range, "train_step");
+    job_run(job, steps_by_range);
+    assert_good_end(job);
+    for (size_t i = 0; i < job->event_count; i++) {
+        if (job->events[i].kind != RKT_EVENT_RANGE || job->events[i].type != RKT_RANGE_STEP)
+            continue;
+        assert_true(count < 5);
+        assert_int_equal(job->events[i].range.value, numbers[count]);
+        steps[count++] = &job->events[i];
+    }
+    assert_int_equal(count, 5);
+    assert_true(steps[0]->end_ns <= steps[1]->start_ns);    /* it ended with its range */
+    assert_int_equal(steps[3]->end_ns, steps[4]->start_ns); /* a mark: the next one ends it */
+    assert_int_equal(job->last_step, 4);
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_USER, NULL), 7);
+}
+
+static void step_without_an_end(void)
+{
+    ranktrace_step(1);
+    ranktrace_step(2);
+}
+
+static void step_that_is_open_at_exit_is_kept_without_an_end(void **state)
+{
+    struct job *job = *state;
+    const struct rkt_event *step;
+
+    job_run(job, step_without_an_end);
+    assert_good_end(job);
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_STEP, &step), 2);
+    assert_int_equal(step[1].range.value, 2);
+    assert_int_equal(step[1].flags, RKT_FLAG_NO_END);
+    assert_int_equal(step[1].start_ns, step[1].end_ns);
+}
+
+#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, make_job, free_job)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_JOB(a_step_ends_where_the_next_begins),
+        WITH_JOB(ranges_of_the_asked_name_are_the_steps),
+        WITH_JOB(step_that_is_open_at_exit_is_kept_without_an_end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
