@@ -75,6 +75,10 @@ void rkt_capture_say(const char *what, const char *detail)
 
 void rkt_capture_turn_off(const char *why)
 {
+    struct rkt_capture *capture = rkt_capture_started();
+
+    if (capture && state_now() == STATE_ACTIVE)
+        rkt_nccl_source_set_open(capture->nccl, false); /* or NCCL would go on calling */
     set_state(STATE_OFF);
     rkt_capture_say("this process is no longer traced", why);
 }
@@ -155,7 +159,7 @@ static struct rkt_capture *create_parts(struct rkt_region *region, int socket_fd
     capture->steps = rkt_steps_create();
     capture->marks = rkt_marks_create();
     capture->cupti = rkt_cupti_source_create();
-    capture->nccl = rkt_nccl_source_create();
+    capture->nccl = rkt_nccl_source_create(config);
     if (!capture->threads || !capture->steps || !capture->marks || !capture->cupti ||
         !capture->nccl) {
         destroy_parts(capture);

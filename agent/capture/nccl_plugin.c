@@ -51,19 +51,10 @@ static void set_operation(struct rkt_event *event, const char *func, const char 
 
 /* ---- communicators ---- */
 
-static int comm_init(void **context, int *mask, const struct rkt_nccl_comm_info *info)
-{
-    *context = rkt_nccl_comm_open(info);
-    *mask = *context ? RKT_NCCL_MASK : 0;
-    return 0;
-}
-
 static int init_v3(void **context, int *mask)
 {
-    static const struct rkt_nccl_comm_info unknown = {.is_unknown = true, .rank = -1};
-
-    *context = rkt_nccl_comm_open(&unknown);
-    *mask = *context ? V3_MASK : 0;
+    *context = rkt_nccl_comm_open(&(struct rkt_nccl_comm_info){
+        .mask = mask, .wanted = V3_MASK, .is_unknown = true, .rank = -1});
     return 0;
 }
 
@@ -71,14 +62,15 @@ static int init_v3(void **context, int *mask)
 static int init_v4(void **context, int *mask, const char *comm_name, uint64_t comm_id,
                    int node_count, int rank_count, int rank, rkt_nccl_log_fn log)
 {
-    struct rkt_nccl_comm_info info = {.comm_id = comm_id,
-                                      .name = comm_name,
-                                      .node_count = node_count,
-                                      .rank_count = rank_count,
-                                      .rank = rank};
-
     (void)log;
-    return comm_init(context, mask, &info);
+    *context = rkt_nccl_comm_open(&(struct rkt_nccl_comm_info){.mask = mask,
+                                                               .wanted = RKT_NCCL_MASK,
+                                                               .comm_id = comm_id,
+                                                               .name = comm_name,
+                                                               .node_count = node_count,
+                                                               .rank_count = rank_count,
+                                                               .rank = rank});
+    return 0;
 }
 
 /* NOLINTNEXTLINE(readability-function-size): NCCL's signature */
@@ -88,10 +80,10 @@ static int init_v5(void **context, uint64_t comm_id, int *mask, const char *comm
     return init_v4(context, mask, comm_name, comm_id, node_count, rank_count, rank, log);
 }
 
-/* Nothing ends here for us: what is in the rings is the sidecar's. */
+/* What is in the rings is the sidecar's. */
 static int finalize(void *context)
 {
-    (void)context;
+    rkt_nccl_comm_close(context);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "agent/capture/nccl_source.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,26 +34,60 @@ struct rkt_nccl_comm {
     _Atomic uint64_t comm_id;
     uint32_t rank_count;
     uint32_t node_count;
+    int *mask; /* NCCL's; NULL: closed. Under the mask lock, as `wanted` */
+    int wanted;
 };
 
 struct rkt_nccl_source {
-    _Atomic(struct rkt_nccl_comm *) comms; /* all that ever were */
+    struct rkt_nccl_comm *comms; /* all that ever were; under the mask lock */
     _Atomic uint32_t next_slot;
+    _Atomic bool is_open;
+    /* Guards the masks of NCCL against a communicator's end, for a few stores: NCCL may be
+     * unmapped after that. Taken by init, finalize and a window's edge, never for an event. */
+    pthread_mutex_t mask_lock;
     struct slot slots[SLOT_COUNT];
 };
 
-struct rkt_nccl_source *rkt_nccl_source_create(void)
+struct rkt_nccl_source *rkt_nccl_source_create(const struct rkt_capture_config *config)
 {
     struct rkt_nccl_source *source = aligned_alloc(SLOT_BYTES, sizeof(*source));
 
-    if (source)
-        memset(source, 0, sizeof(*source));
+    if (!source)
+        return NULL;
+    memset(source, 0, sizeof(*source));
+    atomic_init(&source->is_open, !config->is_closed);
+    if (pthread_mutex_init(&source->mask_lock, NULL) != 0) {
+        free(source);
+        return NULL;
+    }
     return source;
 }
 
 void rkt_nccl_source_destroy(struct rkt_nccl_source *source)
 {
+    if (!source)
+        return;
+    pthread_mutex_destroy(&source->mask_lock);
     free(source);
+}
+
+/* NCCL reads it at any time, on any thread. */
+static void write_mask(int *mask, int value)
+{
+    __atomic_store_n(mask, value, __ATOMIC_RELAXED);
+}
+
+void rkt_nccl_source_set_open(struct rkt_nccl_source *source, bool is_open)
+{
+    if (atomic_load_explicit(&source->is_open, memory_order_relaxed) == is_open)
+        return;
+    pthread_mutex_lock(&source->mask_lock);
+    atomic_store_explicit(&source->is_open, is_open, memory_order_relaxed);
+    for (struct rkt_nccl_comm *comm = source->comms; comm; comm = comm->next) {
+        if (comm->mask)
+            write_mask(comm->mask, is_open ? comm->wanted : 0);
+    }
+    pthread_mutex_unlock(&source->mask_lock);
 }
 
 uint64_t rkt_nccl_source_activity(const struct rkt_nccl_source *source)
@@ -89,28 +124,50 @@ static void push_comm(struct rkt_capture *capture, const struct rkt_nccl_comm *c
     (void)rkt_threads_push(capture->threads, &event);
 }
 
+/* Known to set_open from here on. */
+static void publish_comm(struct rkt_nccl_source *source, struct rkt_nccl_comm *comm)
+{
+    pthread_mutex_lock(&source->mask_lock);
+    comm->next = source->comms;
+    source->comms = comm;
+    write_mask(comm->mask,
+               atomic_load_explicit(&source->is_open, memory_order_relaxed) ? comm->wanted : 0);
+    pthread_mutex_unlock(&source->mask_lock);
+}
+
 struct rkt_nccl_comm *rkt_nccl_comm_open(const struct rkt_nccl_comm_info *info)
 {
     struct rkt_capture *capture = rkt_capture_get(RKT_CAPTURE_NCCL);
-    struct rkt_nccl_comm *comm;
+    struct rkt_nccl_comm *comm = NULL;
     int saved_errno = errno;
 
-    if (!capture)
-        return NULL;
-    comm = calloc(1, sizeof(*comm));
+    if (capture)
+        comm = calloc(1, sizeof(*comm));
     errno = saved_errno;
-    if (!comm)
+    if (!comm) {
+        write_mask(info->mask, 0);
         return NULL;
+    }
     atomic_init(&comm->comm_id, info->comm_id);
     comm->rank_count = to_count(info->rank_count);
     comm->node_count = to_count(info->node_count);
-    comm->next = atomic_load_explicit(&capture->nccl->comms, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&capture->nccl->comms, &comm->next, comm,
-                                                  memory_order_release, memory_order_relaxed))
-        ;
+    comm->mask = info->mask;
+    comm->wanted = info->wanted;
+    publish_comm(capture->nccl, comm);
     if (!info->is_unknown)
         push_comm(capture, comm, info->rank, info->name);
     return comm;
+}
+
+void rkt_nccl_comm_close(struct rkt_nccl_comm *comm)
+{
+    struct rkt_capture *capture = rkt_capture_get(RKT_CAPTURE_NCCL);
+
+    if (!comm || !capture) /* once off, nobody writes masks any more */
+        return;
+    pthread_mutex_lock(&capture->nccl->mask_lock);
+    comm->mask = NULL;
+    pthread_mutex_unlock(&capture->nccl->mask_lock);
 }
 
 void rkt_nccl_comm_identify(struct rkt_nccl_comm *comm, uint64_t comm_id, int rank)
@@ -169,7 +226,7 @@ void *rkt_nccl_event_start(const struct rkt_event *event)
     struct slot *slot;
     uint32_t tag;
 
-    if (!capture)
+    if (!capture || !atomic_load_explicit(&capture->nccl->is_open, memory_order_relaxed))
         return NULL;
     slot = take_slot(capture->nccl, &tag);
     if (!slot) {

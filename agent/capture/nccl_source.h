@@ -16,6 +16,8 @@
  *          communicator costs some bytes, kept for good, as events may come after its end.
  * Full:    without a free slot the handle is NULL, which NCCL accepts, and the event counts
  *          as lost.
+ * Closed:  outside a capture window NCCL's activation mask is 0, so that it does not call at
+ *          all; what it had begun to report by then is refused, and what was open may still stop.
  */
 
 #include <stdint.h>
@@ -32,15 +34,25 @@
 struct rkt_nccl_source;
 struct rkt_nccl_comm;
 
-struct rkt_nccl_source *rkt_nccl_source_create(void); /* NULL when memory is out */
+/* NULL when memory is out. */
+struct rkt_nccl_source *rkt_nccl_source_create(const struct rkt_capture_config *config);
 /* Only when NCCL never saw it. NULL is fine. */
 void rkt_nccl_source_destroy(struct rkt_nccl_source *source);
+
+/*
+ * Begin or end a capture window: from now on events are taken, or refused (and not counted as
+ * lost). Any thread; cheap enough to be called at each step, also when nothing changes. Not after
+ * the capture was turned off.
+ */
+void rkt_nccl_source_set_open(struct rkt_nccl_source *source, bool is_open);
 
 /* Grows while the job goes on, as far as its collectives show. */
 uint64_t rkt_nccl_source_activity(const struct rkt_nccl_source *source);
 
 /* What NCCL says of a communicator when it makes one. */
 struct rkt_nccl_comm_info {
+    int *mask;       /* NCCL's activation mask, one for all its communicators; it stays NCCL's */
+    int wanted;      /* what goes there while the window is open */
     bool is_unknown; /* v3: only its events tell */
     uint64_t comm_id;
     const char *name; /* NULL: none */
@@ -49,8 +61,10 @@ struct rkt_nccl_comm_info {
     int rank;
 };
 
-/* NULL: off. */
+/* Sets the mask, to 0 when it returns NULL: off. */
 struct rkt_nccl_comm *rkt_nccl_comm_open(const struct rkt_nccl_comm_info *info);
+/* NCCL may be gone after this: its mask is let alone. Events may still come. NULL is fine. */
+void rkt_nccl_comm_close(struct rkt_nccl_comm *comm);
 
 /* A v3 communicator learns who it is from its first event. */
 void rkt_nccl_comm_identify(struct rkt_nccl_comm *comm, uint64_t comm_id, int rank);

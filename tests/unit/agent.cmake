@@ -15,6 +15,10 @@ set(capture ${PROJECT_SOURCE_DIR}/agent/capture)
 rkt_test(unit_capture_parts SOURCES test_capture_parts.c ${capture}/intern.c ${capture}/thread.c
          LINK rkt_agent Threads::Threads LABELS unit)
 
+rkt_test(unit_nccl_source SOURCES test_nccl_source.c stub_capture.c ${capture}/intern.c
+                                  ${capture}/nccl_source.c ${capture}/thread.c
+         LINK rkt_agent Threads::Threads LABELS unit)
+
 rkt_test(unit_cupti_parts SOURCES test_cupti_parts.c ${capture}/cupti_api_names.c
                                   ${capture}/cupti_buffers.c ${capture}/cupti_convert.c ${capture}/cupti_watch.c
                                   ${capture}/intern.c ${capture}/thread.c

@@ -437,6 +437,32 @@ static void unloading_the_plugin_does_no_harm(void **state)
     assert_int_equal(job_count(job, RKT_EVENT_NCCL, RKT_NCCL_COLL, NULL), 1);
 }
 
+/* ---- windows ---- */
+
+static void begun_in_a_closed_window(void)
+{
+    int mask = -1;
+    void *comm = NULL;
+
+    v5 = table("ncclProfiler_v5");
+    must(v5->init(&comm, 1, &mask, NULL, 1, 2, 0, NULL) == 0);
+    must(comm != NULL && mask == 0);
+    must(start_v5(comm, RKT_NCCL_EVENT_COLL) == NULL); /* NCCL had read its mask before */
+    must(v5->finalize(comm) == 0);
+}
+
+static void a_closed_window_refuses_without_counting_a_loss(void **state)
+{
+    struct job *job = *state;
+
+    job->capture.is_closed = 1;
+    job_run(job, begun_in_a_closed_window);
+    assert_int_equal(job->wait_status, 0);
+    assert_int_equal(job_count(job, RKT_EVENT_NCCL, -1, NULL), 0);
+    assert_int_equal(job_count(job, RKT_EVENT_LOSS, -1, NULL), 0);
+    assert_int_equal(job_count(job, RKT_EVENT_COMM, -1, NULL), 1);
+}
+
 #define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, make_job, free_job)
 
 int main(void)
@@ -452,6 +478,7 @@ int main(void)
         WITH_JOB(off_means_a_mask_of_zero_and_no_error),
         WITH_JOB(nccl_that_is_not_wanted_gets_a_mask_of_zero),
         WITH_JOB(unloading_the_plugin_does_no_harm),
+        WITH_JOB(a_closed_window_refuses_without_counting_a_loss),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
