@@ -18,10 +18,7 @@ function last_name(text) {
 }
 
 function field(name) {
-    if (in_nested)
-        nested[nested_count++] = name
-    else
-        fields[field_count++] = name
+    fields[field_count++] = name
 }
 
 function close_type(name, i) {
@@ -32,11 +29,10 @@ function close_type(name, i) {
     in_type = 0
 }
 
+# A struct or union inside a type: its fields so far get its name in front.
 function close_nested(name, i) {
-    in_nested = 0
-    for (i = 0; i < nested_count; i++)
-        field(name "." nested[i])
-    nested_count = 0
+    for (i = nested_first[--nested_depth]; i < field_count; i++)
+        fields[i] = name "." fields[i]
 }
 
 /^\/\*/ || in_comment { in_comment = !/\*\//; next }
@@ -52,8 +48,8 @@ in_enum && /^    [A-Za-z0-9_]+ = / { printf "RKT_ABI_VALUE(%s)\n", $1; next }
 in_enum && /^\} [A-Za-z0-9_]+;$/ { printf "RKT_ABI_SIZE(%s)\n", last_name($0); in_enum = 0; next }
 
 /^typedef (struct|union) .*\{$/ { in_type = 1; next }
-in_type && /^    struct \{$/ { in_nested = 1; next }
-in_type && /^    \} [A-Za-z0-9_]+;$/ { close_nested(last_name($0)); next }
+in_type && /^ +(struct|union) \{$/ { nested_first[nested_depth++] = field_count; next }
+in_type && /^ +\} [A-Za-z0-9_]+;$/ { close_nested(last_name($0)); next }
 in_type && /^ +[A-Za-z_].*;( \/\*.*)?$/ { sub(/;.*/, ";"); field(last_name($0)); next }
 in_type && /^\} [A-Za-z0-9_]+;$/ { close_type(last_name($0)); next }
 
@@ -61,4 +57,4 @@ in_type && /^\} [A-Za-z0-9_]+;$/ { close_type(last_name($0)); next }
 /^typedef [^(]*;$/ { printf "RKT_ABI_SIZE(%s)\n", last_name($0); next }
 
 { refuse("not understood by abi_list.awk") }
-END { if (!failed && (in_enum || in_type || in_nested || in_comment)) refuse("ends inside a type") }
+END { if (!failed && (in_enum || in_type || nested_depth || in_comment)) refuse("ends inside a type") }

@@ -12,8 +12,11 @@
 /* The newest layout of each record must still begin with the one that is declared here. */
 #ifdef RKT_ABI_NEWEST
 #define CUpti_ActivityKernel4 CUpti_ActivityKernel10
+#define CUpti_ActivityKernel5 CUpti_ActivityKernel10
 #define CUpti_ActivityMemcpy CUpti_ActivityMemcpy6
+#define CUpti_ActivityMemcpy5 CUpti_ActivityMemcpy6
 #define CUpti_ActivityMemcpyPtoP CUpti_ActivityMemcpyPtoP4
+#define CUpti_ActivityMemory2 CUpti_ActivityMemory4
 #define CUpti_ActivityMemset CUpti_ActivityMemset4
 #define CUpti_ActivitySynchronization CUpti_ActivitySynchronization2
 #define CUpti_ActivityOverhead CUpti_ActivityOverhead3

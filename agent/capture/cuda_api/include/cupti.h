@@ -29,6 +29,19 @@ typedef struct {
     size_t oldSubscriberSize;
 } CUpti_SubscriberParams;
 
+/* What a callback of domain DRIVER_API or RUNTIME_API is told. */
+typedef struct {
+    CUpti_ApiCallbackSite callbackSite;
+    const char *functionName;
+    const void *functionParams;
+    void *functionReturnValue;
+    const char *symbolName;
+    CUcontext context;
+    uint32_t contextUid;
+    uint64_t *correlationData;
+    uint32_t correlationId;
+} CUpti_CallbackData;
+
 #include "cupti_calls.h"
 
 #endif

@@ -64,60 +64,45 @@ typedef struct {
     uint32_t sharedMemoryExecuted;
 } CUpti_ActivityKernel4;
 
+/* The same with the graph that launched it: CUDA 11.0 and later. */
 typedef struct {
     _Alignas(8) CUpti_ActivityKind kind;
-    uint8_t copyKind;
-    uint8_t srcKind;
-    uint8_t dstKind;
-    uint8_t flags;
-    uint64_t bytes;
+    uint8_t cacheConfig;
+    uint8_t sharedMemoryConfig;
+    uint16_t registersPerThread;
+    CUpti_ActivityPartitionedGlobalCacheConfig partitionedGlobalCacheRequested;
+    CUpti_ActivityPartitionedGlobalCacheConfig partitionedGlobalCacheExecuted;
     uint64_t start;
     uint64_t end;
+    uint64_t completed;
     uint32_t deviceId;
     uint32_t contextId;
     uint32_t streamId;
+    int32_t gridX;
+    int32_t gridY;
+    int32_t gridZ;
+    int32_t blockX;
+    int32_t blockY;
+    int32_t blockZ;
+    int32_t staticSharedMemory;
+    int32_t dynamicSharedMemory;
+    uint32_t localMemoryPerThread;
+    uint32_t localMemoryTotal;
     uint32_t correlationId;
-    uint32_t runtimeCorrelationId;
-    uint32_t pad;
+    int64_t gridId;
+    const char *name;
     void *reserved0;
-} CUpti_ActivityMemcpy;
-
-/* Copies between two devices: kind MEMCPY2. */
-typedef struct {
-    _Alignas(8) CUpti_ActivityKind kind;
-    uint8_t copyKind;
-    uint8_t srcKind;
-    uint8_t dstKind;
-    uint8_t flags;
-    uint64_t bytes;
-    uint64_t start;
-    uint64_t end;
-    uint32_t deviceId;
-    uint32_t contextId;
-    uint32_t streamId;
-    uint32_t srcDeviceId;
-    uint32_t srcContextId;
-    uint32_t dstDeviceId;
-    uint32_t dstContextId;
-    uint32_t correlationId;
-    void *reserved0;
-} CUpti_ActivityMemcpyPtoP;
-
-typedef struct {
-    _Alignas(8) CUpti_ActivityKind kind;
-    uint32_t value;
-    uint64_t bytes;
-    uint64_t start;
-    uint64_t end;
-    uint32_t deviceId;
-    uint32_t contextId;
-    uint32_t streamId;
-    uint32_t correlationId;
-    uint16_t flags;
-    uint16_t memoryKind;
-    uint32_t pad;
-    void *reserved0;
-} CUpti_ActivityMemset;
+    uint64_t queued;
+    uint64_t submitted;
+    uint8_t launchType;
+    uint8_t isSharedMemoryCarveoutRequested;
+    uint8_t sharedMemoryCarveoutRequested;
+    uint8_t padding;
+    uint32_t sharedMemoryExecuted;
+    uint64_t graphNodeId;
+    CUpti_FuncShmemLimitConfig shmemLimitConfig;
+    uint32_t graphId;
+} CUpti_ActivityKernel5;
 
 /* Kinds DRIVER and RUNTIME. */
 typedef struct {
@@ -162,5 +147,7 @@ typedef struct {
     uint32_t streamId;
     void *reserved;
 } CUpti_ActivityGraphTrace;
+
+#include "cupti_records_memory.h"
 
 #endif
