@@ -6,7 +6,7 @@
  * control - messages between a supervisor and its sidecar (a SOCK_SEQPACKET pair).
  *
  *     sidecar -> supervisor: READY, ABORT_JOB, WAITING, STORE_CLOSED, DONE
- *     supervisor -> sidecar: JOB_STARTED, JOB_ENDED, REPORT_DONE, STOP
+ *     supervisor -> sidecar: JOB_STARTED, JOB_ENDED, REPORT_DONE, STOP, TOGGLE
  *
  *  - READY         the job may start; text = "HOST PORT" of rank 0 for MASTER_ADDR/MASTER_PORT
  *  - JOB_STARTED   value = pid
@@ -22,6 +22,7 @@
  *                  job did not fail itself. It exits soon after: with 0 when it left MPI by
  *                  MPI_Finalize, else (a peer is dead, Finalize would hang) with another code
  *  - STOP          end soon: the supervisor got a signal; value = its number
+ *  - TOGGLE        open the capture window of all ranks, or close it: the supervisor got SIGUSR2
  *
  * Either side's hang-up is a message too: the other one died.
  *
@@ -49,6 +50,7 @@ enum rkt_control_type {
     RKT_CONTROL_DONE = 7,
     RKT_CONTROL_STOP = 8,
     RKT_CONTROL_WAITING = 9,
+    RKT_CONTROL_TOGGLE = 10,
 };
 
 #define RKT_CONTROL_WAITING_NS 2000000000u

@@ -188,10 +188,14 @@ enum rkt_counter {
     RKT_COUNTER_COUNT
 };
 
-/* RKT_EVENT_WINDOW: type. Before the first edge capture was as that edge is not. */
+/*
+ * RKT_EVENT_WINDOW: type. Before the first edge capture was open where that edge closes it, else
+ * closed.
+ */
 enum rkt_window_edge {
     RKT_WINDOW_CLOSED = 0, /* from start_ns on GPU and NCCL work is not recorded, on purpose */
     RKT_WINDOW_OPENED = 1, /* from start_ns on it is */
+    RKT_WINDOW_WARMUP = 2, /* it is, but only so that what follows is whole: it does not count */
 };
 
 /* RKT_EVENT_LOSS: type says why */

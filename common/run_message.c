@@ -8,11 +8,13 @@
 
 #define RUN_MAGIC 0x524b5452u
 #define RUN_HEAD_BYTES 24u /* magic, major, type, flags, value, time namespace */
+#define STEP_BYTES 8u      /* behind the texts, where there is one */
 #define CLOCK_HEAD_BYTES 28u
 #define STAMPS_BYTES 32u
 
 _Static_assert(RKT_SOURCE_COUNT_MAX <= RKT_STORE_SOURCE_COUNT_MAX, "the store takes all numbers");
-_Static_assert(RUN_HEAD_BYTES + 3 + 40 + 128 + 128 <= RKT_RUN_MESSAGE_BYTES_MAX, "texts fit");
+_Static_assert(RUN_HEAD_BYTES + 3 + 40 + 128 + 128 + STEP_BYTES <= RKT_RUN_MESSAGE_BYTES_MAX,
+               "texts and step fit");
 _Static_assert(CLOCK_HEAD_BYTES + RKT_CLOCK_KEPT_MAX * STAMPS_BYTES <= RKT_CLOCK_MESSAGE_BYTES_MAX,
                "kept exchanges fit");
 
@@ -54,6 +56,10 @@ size_t rkt_run_message_encode(const struct rkt_run_message *message, uint8_t *bu
     at = put_text(at, message->boot_id, sizeof(message->boot_id));
     at = put_text(at, message->host, sizeof(message->host));
     at = put_text(at, message->text, sizeof(message->text));
+    if (message->flags & RKT_RUN_FLAG_HAS_STEP) {
+        rkt_put_u64(at, message->step);
+        at += STEP_BYTES;
+    }
     return (size_t)(at - buf);
 }
 
@@ -77,8 +83,10 @@ enum rkt_status rkt_run_message_decode(const uint8_t *buf, size_t len_bytes,
     at = get_text(at, end, message.boot_id, sizeof(message.boot_id));
     at = get_text(at, end, message.host, sizeof(message.host));
     at = get_text(at, end, message.text, sizeof(message.text));
-    if (!at)
+    if (!at || (message.flags & RKT_RUN_FLAG_HAS_STEP && (size_t)(end - at) < STEP_BYTES))
         return rkt_fail(err, RKT_ERR_FORMAT, "run message of %zu bytes is cut", len_bytes);
+    if (message.flags & RKT_RUN_FLAG_HAS_STEP)
+        message.step = rkt_get_u64(at);
     *message_out = message;
     return RKT_OK;
 }

@@ -8,9 +8,10 @@
  *     sidecar                                rank 0 (aggregator)
  *     HELLO (who, which clock)       ->
  *                                    <-      WELCOME (where rank 0 is) or REFUSED (why)
- *     HEARTBEAT each second          ->  <-  HEARTBEAT each second
+ *     HEARTBEAT each second (step)   ->  <-  HEARTBEAT each second
  *     frames                         ->  <-  ACK (written)
  *     JOB_FAILED                     ->  <-  ABORT to all
+ *     TOGGLE (what it is, step)      ->  <-  WINDOW to all (what it shall be, from which step)
  *     FLUSHED: nothing more comes    ->
  *                                    <-      LEAVE: store and report are closed
  *
@@ -55,6 +56,8 @@ enum rkt_run_type {
     RKT_RUN_ABORT = 6,
     RKT_RUN_FLUSHED = 7,
     RKT_RUN_LEAVE = 8,
+    RKT_RUN_TOGGLE = 9,  /* the user wants the capture window opened or closed on all ranks */
+    RKT_RUN_WINDOW = 10, /* the order that rank 0 makes of it */
 };
 
 enum rkt_run_flag {
@@ -62,6 +65,8 @@ enum rkt_run_flag {
     RKT_RUN_FLAG_CLEAN = 2,        /* LEAVE, REFUSED: all leave; a common finalize is safe */
     RKT_RUN_FLAG_PER_NODE = 4,     /* HELLO: one sidecar for all ranks of its node */
     RKT_RUN_FLAG_RANK_KNOWN = 8,   /* HELLO: value is the rank that its job is */
+    RKT_RUN_FLAG_HAS_STEP = 16,    /* the message has a step */
+    RKT_RUN_FLAG_IS_OPEN = 32,     /* TOGGLE: capture is open; WINDOW: it shall be */
 };
 
 struct rkt_run_message {
@@ -73,9 +78,14 @@ struct rkt_run_message {
      */
     int32_t value;
     uint64_t time_namespace; /* HELLO: inode of /proc/self/ns/time; 0 unknown */
-    char boot_id[40];        /* HELLO: two sidecars with equal ids and namespaces share a clock */
-    char host[128];          /* HELLO, WELCOME: the sender's host */
-    char text[128];          /* REFUSED: why */
+    /*
+     * Where the flags say that there is one. To rank 0: the step that the job is in. WINDOW: the one
+     * with which the order takes effect; none: at once.
+     */
+    uint64_t step;
+    char boot_id[40]; /* HELLO: two sidecars with equal ids and namespaces share a clock */
+    char host[128];   /* HELLO, WELCOME: the sender's host */
+    char text[128];   /* REFUSED: why */
 };
 
 #define RKT_RUN_MESSAGE_BYTES_MAX 512u

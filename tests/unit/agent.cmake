@@ -19,6 +19,9 @@ rkt_test(unit_nccl_source SOURCES test_nccl_source.c stub_capture.c ${capture}/i
                                   ${capture}/nccl_source.c ${capture}/thread.c
          LINK rkt_agent Threads::Threads LABELS unit)
 
+rkt_test(unit_window_rule SOURCES test_window_rule.c ${capture}/window_rule.c
+         LINK rkt_agent LABELS unit)
+
 rkt_test(unit_cupti_parts SOURCES test_cupti_parts.c ${capture}/cupti_api_names.c
                                   ${capture}/cupti_buffers.c ${capture}/cupti_convert.c ${capture}/cupti_watch.c
                                   ${capture}/intern.c ${capture}/thread.c

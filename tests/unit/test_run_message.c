@@ -30,6 +30,28 @@ static void run_message_survives_encode_and_decode(void **state)
     assert_string_equal(out.text, "");
 }
 
+static void a_step_is_sent_where_there_is_one(void **state)
+{
+    const struct rkt_run_message order = {.type = RKT_RUN_WINDOW,
+                                          .flags = RKT_RUN_FLAG_HAS_STEP | RKT_RUN_FLAG_IS_OPEN,
+                                          .step = UINT64_C(1) << 40};
+    struct rkt_run_message out;
+    struct rkt_error err = {0};
+    uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
+    size_t len = rkt_run_message_encode(&order, buf);
+
+    (void)state;
+    assert_rkt_ok(rkt_run_message_decode(buf, len, &out, &err), err);
+    assert_int_equal(out.type, RKT_RUN_WINDOW);
+    assert_int_equal(out.flags, order.flags);
+    assert_int_equal(out.step, order.step);
+    for (size_t cut = 0; cut < len; cut++)
+        assert_rkt_status(rkt_run_message_decode(buf, cut, &out, NULL), RKT_ERR_FORMAT);
+    assert_rkt_ok(rkt_run_message_decode(buf, rkt_run_message_encode(&HELLO, buf), &out, &err),
+                  err);
+    assert_int_equal(out.step, 0);
+}
+
 static void longest_texts_fit(void **state)
 {
     struct rkt_run_message message = HELLO, out;
@@ -37,6 +59,8 @@ static void longest_texts_fit(void **state)
     uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
 
     (void)state;
+    message.flags |= RKT_RUN_FLAG_HAS_STEP;
+    message.step = UINT64_MAX;
     memset(message.host, 'h', sizeof(message.host) - 1);
     memset(message.text, 't', sizeof(message.text) - 1);
     memset(message.boot_id, 'b', sizeof(message.boot_id) - 1);
@@ -44,6 +68,7 @@ static void longest_texts_fit(void **state)
                   err);
     assert_string_equal(out.host, message.host);
     assert_string_equal(out.text, message.text);
+    assert_true(out.step == UINT64_MAX);
 }
 
 static void cut_run_message_is_refused_at_every_length(void **state)
@@ -125,6 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(run_message_survives_encode_and_decode),
+        cmocka_unit_test(a_step_is_sent_where_there_is_one),
         cmocka_unit_test(longest_texts_fit),
         cmocka_unit_test(cut_run_message_is_refused_at_every_length),
         cmocka_unit_test(other_major_is_named_with_both_numbers),
