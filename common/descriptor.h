@@ -121,6 +121,12 @@ enum rkt_status rkt_align_info_encode(const struct rkt_align_info *info, uint8_t
 enum rkt_status rkt_align_info_decode(const uint8_t *raw, size_t raw_bytes, struct rkt_arena *arena,
                                       struct rkt_align_info *info_out, struct rkt_error *err);
 
+/* One or two words; "unknown" for a number that is none. */
+const char *rkt_producer_name(enum rkt_producer producer);
+const char *rkt_source_role_name(enum rkt_source_role role);
+const char *rkt_end_reason_name(enum rkt_end_reason reason);
+const char *rkt_align_state_name(enum rkt_align_state state); /* "measured" */
+
 #define RKT_ALIGN_KNOTS_MAX (1u << 20)
 
 /* Room that always holds an encoded RUN, SOURCE or END. */

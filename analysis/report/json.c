@@ -146,7 +146,7 @@ static void put_rank_trace(struct rkt_json *json, const struct rkt_rank_trace *t
     rkt_json_text(json, "file", source->info.file);
     rkt_json_begin_object(json, "end");
     rkt_json_text(json, "reason",
-                  rkt_report_end_name(source->has_end ? (enum rkt_end_reason)source->end.reason
+                  rkt_end_reason_name(source->has_end ? (enum rkt_end_reason)source->end.reason
                                                       : RKT_END_UNKNOWN));
     rkt_json_i64(json, "exit_code", source->end.exit_code);
     rkt_json_i64(json, "signal", source->end.signal_number);
@@ -163,7 +163,7 @@ static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result 
     put_rank_trace(json, rank->trace);
     rkt_json_bool(json, "is_host_view", !rank->trace->has_gpu);
     rkt_json_bool(json, "is_cut_short", rank->is_cut_short);
-    rkt_json_text(json, "align_state", rkt_report_align_name(rank->align_state));
+    rkt_json_text(json, "align_state", rkt_align_state_name(rank->align_state));
     put_ns(json, "bound_ns", rank->bound_ns < 0 ? RKT_NA : rank->bound_ns);
     rkt_json_text(json, "step_source", rkt_step_source_name(rank->step_source));
     rkt_json_text(json, "phase_source", rkt_phase_source_name(rank->phase_source));
@@ -241,7 +241,7 @@ static void put_run(struct rkt_json *json, const struct rkt_result *result)
     const struct rkt_store_health *health = result->health;
 
     rkt_json_begin_object(json, "run");
-    rkt_json_text(json, "producer", rkt_report_producer_name((enum rkt_producer)run->producer));
+    rkt_json_text(json, "producer", rkt_producer_name((enum rkt_producer)run->producer));
     rkt_json_text(json, "version", run->version);
     rkt_json_text(json, "command", run->command);
     rkt_json_text(json, "host", run->host);

@@ -14,9 +14,4 @@ enum rkt_status rkt_report_write_text(const struct rkt_result *result, FILE *out
 enum rkt_status rkt_report_write_json(const struct rkt_result *result, FILE *out,
                                       struct rkt_error *err);
 
-/* Words for the enums that only reports print. */
-const char *rkt_report_align_name(enum rkt_align_state state); /* "measured" */
-const char *rkt_report_producer_name(enum rkt_producer producer);
-const char *rkt_report_end_name(enum rkt_end_reason reason);
-
 #endif

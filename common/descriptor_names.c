@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/report/writers.h"
+#include "common/descriptor.h"
 
-const char *rkt_report_align_name(enum rkt_align_state state)
+const char *rkt_align_state_name(enum rkt_align_state state)
 {
     switch (state) {
     case RKT_ALIGN_UNALIGNED:
@@ -16,7 +16,7 @@ const char *rkt_report_align_name(enum rkt_align_state state)
     return "unknown";
 }
 
-const char *rkt_report_producer_name(enum rkt_producer producer)
+const char *rkt_producer_name(enum rkt_producer producer)
 {
     switch (producer) {
     case RKT_PRODUCER_UNKNOWN:
@@ -29,7 +29,7 @@ const char *rkt_report_producer_name(enum rkt_producer producer)
     return "unknown";
 }
 
-const char *rkt_report_end_name(enum rkt_end_reason reason)
+const char *rkt_end_reason_name(enum rkt_end_reason reason)
 {
     switch (reason) {
     case RKT_END_UNKNOWN:
@@ -40,6 +40,19 @@ const char *rkt_report_end_name(enum rkt_end_reason reason)
         return "signaled";
     case RKT_END_LOST:
         return "lost";
+    }
+    return "unknown";
+}
+
+const char *rkt_source_role_name(enum rkt_source_role role)
+{
+    switch (role) {
+    case RKT_ROLE_RANK:
+        return "rank";
+    case RKT_ROLE_HELPER:
+        return "helper";
+    case RKT_ROLE_SIDECAR:
+        return "sidecar";
     }
     return "unknown";
 }

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "common/units.h"
+#include "launch/info_parts.h"
+
+#define CELL_BYTES 64
+
+static void print_run(const struct rkt_run_info *run, FILE *out)
+{
+    char date[CELL_BYTES];
+
+    (void)fprintf(out, "  command   %s\n", run->command[0] ? run->command : "unknown");
+    (void)fprintf(out, "  started   %s on %s; %s; written by ranktrace %s\n",
+                  rkt_info_date(run->start_realtime_ns, date, sizeof(date)),
+                  run->host[0] ? run->host : "an unknown host",
+                  rkt_producer_name((enum rkt_producer)run->producer),
+                  run->version[0] ? run->version : "of unknown version");
+}
+
+static void print_health(const struct rkt_store_health *health, FILE *out)
+{
+    char bytes[CELL_BYTES];
+
+    (void)fprintf(out, "  file      %s, %s; %" PRIu64 " frames",
+                  rkt_format_bytes(health->file_bytes, bytes, sizeof(bytes)),
+                  health->has_trailer ? "complete" : "not finished", health->frame_count);
+    if (health->damaged_frames > 0)
+        (void)fprintf(out, ", %" PRIu64 " damaged", health->damaged_frames);
+    if (health->seq_gap_count > 0)
+        (void)fprintf(out, ", %" PRIu64 " never arrived", health->seq_gap_count);
+    if (health->unknown_frames > 0)
+        (void)fprintf(out, ", %" PRIu64 " of kinds unknown to this version",
+                      health->unknown_frames);
+    if (health->skipped_bytes > 0)
+        (void)fprintf(out, "; %s belong to no frame",
+                      rkt_format_bytes(health->skipped_bytes, bytes, sizeof(bytes)));
+    (void)fprintf(out, "\n");
+}
+
+/* "name count" in a list that is broken into lines of about 100 columns; *used counts on. */
+static void print_count(const char *name, uint64_t count, int *used, FILE *out)
+{
+    if (*used > 76)
+        *used = fprintf(out, ",\n            ") - 14;
+    else if (*used > 0)
+        *used += fprintf(out, ", ");
+    *used += fprintf(out, "%s %" PRIu64, name, count);
+}
+
+static void print_events(const struct rkt_source_totals *all, FILE *out)
+{
+    int used = 0;
+
+    (void)fprintf(out, "  events    %" PRIu64 "%s", all->event_count,
+                  all->event_count > 0 ? "\n            " : "");
+    for (int kind = 0; kind < RKT_EVENT_KIND_COUNT; kind++) {
+        const char *name =
+            kind == RKT_EVENT_NONE ? "unknown" : rkt_event_kind_name((enum rkt_event_kind)kind);
+
+        if (all->events[kind] > 0)
+            print_count(name, all->events[kind], &used, out);
+    }
+    (void)fprintf(out, "\n  lost      %s", all->loss_count > 0 ? "" : "none");
+    used = 0;
+    for (int reason = 0; reason < (int)RKT_LOSS_REASONS_MAX; reason++) {
+        if (all->losses[reason] > 0)
+            print_count(rkt_loss_reason_name((enum rkt_loss_reason)reason), all->losses[reason],
+                        &used, out);
+    }
+    (void)fprintf(out, "\n");
+}
+
+static void print_bytes(const struct rkt_source_totals *all, FILE *out)
+{
+    char span[CELL_BYTES];
+
+    (void)fprintf(out, "  span      %s\n", rkt_format_duration(all->span_ns, span, sizeof(span)));
+    if (all->event_count > 0 && all->packed_bytes > 0)
+        (void)fprintf(out, "  bytes     %.2f per event; zstd made them %.1f times smaller\n",
+                      (double)all->packed_bytes / (double)all->event_count,
+                      (double)all->raw_bytes / (double)all->packed_bytes);
+}
+
+static void print_source(const struct rkt_store_source *source,
+                         const struct rkt_source_totals *totals, FILE *out)
+{
+    const struct rkt_source_info *who = &source->info;
+    char rank[CELL_BYTES] = "-", bytes[CELL_BYTES], span[CELL_BYTES], bound[CELL_BYTES];
+    char clock[2 * CELL_BYTES], end[CELL_BYTES];
+    int64_t bound_ns = source->has_align ? rkt_info_worst_bound_ns(&source->align) : -1;
+    enum rkt_align_state state =
+        source->has_align ? (enum rkt_align_state)source->align.state : RKT_ALIGN_UNALIGNED;
+
+    if (who->rank_known && who->role != RKT_ROLE_SIDECAR)
+        (void)snprintf(rank, sizeof(rank), "%" PRIu32, who->rank);
+    if (bound_ns >= 0)
+        (void)snprintf(clock, sizeof(clock), "%s +- %s", rkt_align_state_name(state),
+                       rkt_format_duration(bound_ns, bound, sizeof(bound)));
+    else
+        (void)snprintf(clock, sizeof(clock), "%s", rkt_align_state_name(state));
+    (void)fprintf(out,
+                  "  %6" PRIu32 " %5s %-8s %4" PRIu32 " %9" PRIu64 " %11" PRIu64
+                  " %10s %10s  %-24s %-10s %s\n",
+                  who->source, rank, rkt_source_role_name((enum rkt_source_role)who->role),
+                  who->node, who->pid, totals->event_count,
+                  rkt_format_bytes(totals->packed_bytes, bytes, sizeof(bytes)),
+                  rkt_format_duration(totals->span_ns, span, sizeof(span)), clock,
+                  rkt_info_end(source, end, sizeof(end)), who->file[0] ? who->file : who->host);
+}
+
+enum rkt_status rkt_info_text(const char *path, const struct rkt_store_reader *reader,
+                              const struct rkt_timeline_info *info, FILE *out,
+                              struct rkt_error *err)
+{
+    (void)fprintf(out, "ranktrace info: %s\n", path);
+    print_run(rkt_store_reader_run(reader), out);
+    print_health(rkt_store_reader_health(reader), out);
+    print_events(&info->all, out);
+    print_bytes(&info->all, out);
+    (void)fprintf(out, "\n  %6s %5s %-8s %4s %9s %11s %10s %10s  %-24s %-10s %s\n", "source",
+                  "rank", "role", "node", "pid", "events", "bytes", "span", "clock", "ended",
+                  "host or file");
+    for (size_t i = 0; i < info->source_count; i++)
+        print_source(rkt_store_reader_source(reader, i), &info->sources[i], out);
+    if (fflush(out) != 0 || ferror(out))
+        return rkt_fail_errno(err, RKT_ERR_IO, "cannot write");
+    return RKT_OK;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <time.h>
+
+#include "launch/info_parts.h"
+
+#define S UINT64_C(1000000000)
+
+int64_t rkt_info_worst_bound_ns(const struct rkt_align_info *align)
+{
+    int64_t worst_ns = -1;
+
+    if (align->state != RKT_ALIGN_MEASURED && align->state != RKT_ALIGN_REFERENCE)
+        return -1;
+    for (size_t i = 0; i < align->knot_count; i++) {
+        if (align->knots[i].bound_ns > worst_ns)
+            worst_ns = align->knots[i].bound_ns;
+    }
+    return worst_ns;
+}
+
+const char *rkt_info_end(const struct rkt_store_source *source, char *buf, size_t buf_bytes)
+{
+    const struct rkt_end_info *end = &source->end;
+
+    if (!source->has_end)
+        (void)snprintf(buf, buf_bytes, "no end");
+    else if (end->reason == RKT_END_EXITED)
+        (void)snprintf(buf, buf_bytes, "exit %d", end->exit_code);
+    else if (end->reason == RKT_END_SIGNALED)
+        (void)snprintf(buf, buf_bytes, "signal %d", end->signal_number);
+    else
+        (void)snprintf(buf, buf_bytes, "%s", end->reason == RKT_END_LOST ? "lost" : "ended");
+    return buf;
+}
+
+const char *rkt_info_date(uint64_t realtime_ns, char *buf, size_t buf_bytes)
+{
+    time_t seconds = (time_t)(realtime_ns / S);
+    struct tm date;
+
+    if (realtime_ns == 0 || !gmtime_r(&seconds, &date) ||
+        strftime(buf, buf_bytes, "%Y-%m-%d %H:%M:%S UTC", &date) == 0)
+        (void)snprintf(buf, buf_bytes, "unknown");
+    return buf;
+}

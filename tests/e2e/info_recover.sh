@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What is in a timeline, whole, cut and damaged; and a clean copy of what is whole of it.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+whole=$root/tests/data/wire/v1.0-store.bin
+
+# The numbers that a JSON info must have: KEY.KEY ... VALUE pairs.
+expect() {
+    local file=$1
+    shift
+    "$ranktrace" info --format json "$file" >"$work/info.json" || true
+    /usr/bin/env python3 - "$work/info.json" "$@" <<'PY' || fail "info of $file"
+import json
+import sys
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    info = json.load(file)
+words = sys.argv[2:]
+bad = 0
+for path, want in zip(words[::2], words[1::2]):
+    value = info
+    for key in path.split("."):
+        value = value[int(key)] if isinstance(value, list) else value[key]
+    if json.dumps(value) != want:
+        print(f"{path} is {json.dumps(value)}, not {want}")
+        bad = 1
+sys.exit(bad)
+PY
+}
+
+expect "$whole" health.is_complete true health.damaged_frames 0 totals.event_count 112 \
+    totals.events.kernel 8 totals.events.loss 8 sources.0.rank 0 sources.1.rank 1 \
+    sources.1.event_count 56 sources.0.clock '"measured"' sources.0.clock_bound_ns 300 \
+    sources.0.ended '"signal 9"' run.command '"python train.py"'
+"$ranktrace" info "$whole" >"$work/text"
+grep -q 'complete; ' "$work/text" || fail "a whole file is not called complete"
+grep -q 'kernel 8' "$work/text" || fail "no count of kernels"
+[ "$(grep -c 'measured +- 300 ns' "$work/text")" -eq 2 ] || fail "the clocks are not shown"
+[ "$(awk 'length > 130' "$work/text" | wc -l)" -eq 0 ] || fail "lines are too long"
+
+# Cut inside its last frames: everything before is still there, and a copy of it is complete.
+size=$(wc -c <"$whole")
+head -c $((size - 70)) "$whole" >"$work/cut.rkt"
+expect "$work/cut.rkt" health.is_complete false totals.event_count 112
+"$ranktrace" recover -o "$work/clean.rkt" "$work/cut.rkt" >"$work/said"
+grep -q 'frames kept' "$work/said" || fail "recover says nothing of what it kept"
+expect "$work/clean.rkt" health.is_complete true health.skipped_bytes 0 totals.event_count 112 \
+    sources.1.event_count 56 run.command '"python train.py"'
+
+# One byte of one batch is wrong: that batch is lost, and said; the copy has no damage.
+python3 - "$whole" "$work/bad.rkt" <<'PY'
+import sys
+
+with open(sys.argv[1], "rb") as file:
+    data = bytearray(file.read())
+at = data.find(b"RKTF", 1000)
+data[at + 32 + 5] ^= 0xFF
+with open(sys.argv[2], "wb") as file:
+    file.write(data)
+PY
+code=0
+"$ranktrace" info "$work/bad.rkt" >"$work/text" || code=$?
+[ "$code" -eq 1 ] || fail "damage gave exit code $code"
+grep -q ', 1 damaged' "$work/text" || fail "damage is not said: $(cat "$work/text")"
+"$ranktrace" recover --force -o "$work/clean.rkt" "$work/bad.rkt" >"$work/said"
+grep -q '1 damaged ones left behind' "$work/said" || fail "recover hides damage: $(cat "$work/said")"
+expect "$work/clean.rkt" health.is_complete true health.damaged_frames 0
+
+# Wrong use: one line, code 2, and nothing is overwritten.
+refused() {
+    code=0
+    "$ranktrace" "$@" >/dev/null 2>"$work/error" || code=$?
+    [ "$code" -eq 2 ] || fail "'$*' gave exit code $code"
+    [ "$(wc -l <"$work/error")" -eq 1 ] || fail "not one line: $(cat "$work/error")"
+}
+refused info
+refused info "$whole" "$whole"
+refused info --format yaml "$whole"
+refused recover "$work/cut.rkt"
+refused recover -o "$work/clean.rkt" "$work/cut.rkt"
+refused recover --force -o "$work/cut.rkt" "$work/cut.rkt"
+cmp -s <(head -c $((size - 70)) "$whole") "$work/cut.rkt" || fail "the broken file was changed"
+for command in info "recover -o $work/none.rkt"; do
+    code=0
+    # shellcheck disable=SC2086 # several words
+    "$ranktrace" $command "$root/README.md" >/dev/null 2>"$work/error" || code=$?
+    [ "$code" -eq 1 ] || fail "$command of a text gave exit code $code"
+    [ ! -e "$work/none.rkt" ] || fail "a file was left behind"
+done
