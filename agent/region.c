@@ -14,7 +14,6 @@
 #define RING_CAPACITY_MAX (1u << 20)
 #define HEAP_BYTES_MIN (64u << 10)
 #define HEAP_BYTES_MAX (256u << 20)
-#define NAME_ALIGN 4u
 #define WINDOW_HAS_ORDER 1u
 #define WINDOW_IS_OPEN 2u
 #define WINDOW_STEP_SHIFT 2
@@ -40,8 +39,8 @@ struct region_header {
     alignas(64) _Atomic uint32_t is_closed;
     _Atomic uint64_t no_ring_count;
     _Atomic uint64_t names_full_count;
-    _Atomic uint64_t heap_used_bytes;
-    _Atomic uint64_t step_plus_one; /* 0: no step was marked */
+    _Atomic uint64_t heap_used_bytes; /* taken; what is written is said by each name itself */
+    _Atomic uint64_t step_plus_one;   /* 0: no step was marked */
 
     /* keeps the rings on cache lines of their own */
     alignas(64) unsigned char rings[];
@@ -54,12 +53,6 @@ struct rkt_region {
     size_t ring_bytes;
     unsigned char *heap;
     struct rkt_region_config config;
-
-    uint64_t append_offset; /* capture: bytes of the heap that are written */
-    uint32_t append_count;
-    uint64_t read_offset; /* sidecar */
-    uint32_t read_count;
-    bool names_are_broken;
 };
 
 static bool config_is_valid(const struct rkt_region_config *config)
@@ -73,7 +66,7 @@ static bool config_is_valid(const struct rkt_region_config *config)
 }
 
 /* Within the limits of config_is_valid the sum is below 2^37. */
-static size_t region_bytes(const struct rkt_region_config *config)
+size_t rkt_region_bytes(const struct rkt_region_config *config)
 {
     return sizeof(struct region_header) +
            config->ring_count * rkt_ring_bytes(config->ring_capacity) + config->heap_bytes;
@@ -83,7 +76,7 @@ static enum rkt_status map_fd(int fd, const struct rkt_region_config *config,
                               struct rkt_region **region_out, struct rkt_error *err)
 {
     struct rkt_region *region = calloc(1, sizeof(*region));
-    size_t bytes = region_bytes(config);
+    size_t bytes = rkt_region_bytes(config);
     void *memory;
 
     if (!region)
@@ -134,7 +127,7 @@ enum rkt_status rkt_region_create(const struct rkt_region_config *config,
     fd = memfd_create("ranktrace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return rkt_fail_errno(err, RKT_ERR_IO, "memfd_create");
-    if (ftruncate(fd, (off_t)region_bytes(config)) != 0 ||
+    if (ftruncate(fd, (off_t)rkt_region_bytes(config)) != 0 ||
         fcntl(fd, F_ADD_SEALS, REGION_SEALS) != 0) {
         status = rkt_fail_errno(err, RKT_ERR_IO, "cannot size a region");
         goto close_fd;
@@ -171,7 +164,7 @@ static enum rkt_status read_config(int fd, struct rkt_region_config *config_out,
     config_out->ring_count = header.ring_count;
     config_out->ring_capacity = header.ring_capacity;
     config_out->heap_bytes = header.heap_bytes;
-    if (!config_is_valid(config_out) || (uint64_t)st.st_size != region_bytes(config_out))
+    if (!config_is_valid(config_out) || (uint64_t)st.st_size != rkt_region_bytes(config_out))
         return rkt_fail(err, RKT_ERR_FORMAT,
                         "region of %lld bytes does not fit %u rings of %u events and %u bytes of "
                         "names",
@@ -229,29 +222,61 @@ void rkt_region_count_no_ring(struct rkt_region *region)
     atomic_fetch_add_explicit(&region->header->no_ring_count, 1, memory_order_relaxed);
 }
 
-/* A name in the heap is its length (4 bytes), its text, and zeros up to NAME_ALIGN. */
+/*
+ * A name in the heap is one word, its text, and zeros up to the next unit. The word is written
+ * last: the length plus 1. So a thread that is held up, or killed, between taking its place and
+ * writing there keeps no other from the names around it.
+ */
 static uint64_t name_bytes(uint64_t len_bytes)
 {
-    return (sizeof(uint32_t) + len_bytes + NAME_ALIGN - 1) & ~(uint64_t)(NAME_ALIGN - 1);
+    return (sizeof(uint32_t) + len_bytes + RKT_NAME_UNIT_BYTES - 1) &
+           ~(uint64_t)(RKT_NAME_UNIT_BYTES - 1);
+}
+
+static _Atomic uint32_t *name_word(const struct rkt_region *region, uint64_t offset)
+{
+    return (_Atomic uint32_t *)(void *)(region->heap + offset);
 }
 
 uint32_t rkt_region_append_name(struct rkt_region *region, const char *text, size_t len_bytes)
 {
-    unsigned char *to = region->heap + region->append_offset;
-    uint32_t stored_len = (uint32_t)len_bytes;
-    uint64_t room = region->config.heap_bytes - region->append_offset;
+    _Atomic uint64_t *used = &region->header->heap_used_bytes;
+    uint64_t offset = atomic_load_explicit(used, memory_order_relaxed);
 
-    if (len_bytes > region->config.heap_bytes || name_bytes(len_bytes) > room) {
-        atomic_fetch_add_explicit(&region->header->names_full_count, 1, memory_order_relaxed);
-        return 0;
-    }
-    memcpy(to, &stored_len, sizeof(stored_len));
-    memcpy(to + sizeof(stored_len), text, len_bytes);
-    region->append_offset += name_bytes(len_bytes);
-    /* release: the text is visible to the sidecar's acquire of heap_used_bytes */
-    atomic_store_explicit(&region->header->heap_used_bytes, region->append_offset,
-                          memory_order_release);
-    return ++region->append_count;
+    do {
+        if (len_bytes > region->config.heap_bytes || offset > region->config.heap_bytes ||
+            name_bytes(len_bytes) > region->config.heap_bytes - offset) {
+            rkt_region_count_no_name(region);
+            return 0;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(used, &offset, offset + name_bytes(len_bytes),
+                                                    memory_order_relaxed, memory_order_relaxed));
+    memcpy(region->heap + offset + sizeof(uint32_t), text, len_bytes);
+    /* release: who sees the word sees the text */
+    atomic_store_explicit(name_word(region, offset), (uint32_t)len_bytes + 1, memory_order_release);
+    return (uint32_t)(offset / RKT_NAME_UNIT_BYTES) + 1;
+}
+
+void rkt_region_count_no_name(struct rkt_region *region)
+{
+    atomic_fetch_add_explicit(&region->header->names_full_count, 1, memory_order_relaxed);
+}
+
+bool rkt_region_name(const struct rkt_region *region, uint32_t id, const char **text_out,
+                     size_t *len_out)
+{
+    uint64_t offset = ((uint64_t)id - 1) * RKT_NAME_UNIT_BYTES;
+    uint32_t word;
+
+    if (id == 0 || offset >= region->config.heap_bytes)
+        return false;
+    /* acquire: the text below the word */
+    word = atomic_load_explicit(name_word(region, offset), memory_order_acquire);
+    if (word == 0 || name_bytes(word - 1) > region->config.heap_bytes - offset)
+        return false;
+    *text_out = (const char *)region->heap + offset + sizeof(word);
+    *len_out = word - 1;
+    return true;
 }
 
 void rkt_region_set_closed(struct rkt_region *region)
@@ -305,6 +330,11 @@ uint32_t rkt_region_ring_capacity(const struct rkt_region *region)
     return region->config.ring_capacity;
 }
 
+uint32_t rkt_region_heap_bytes(const struct rkt_region *region)
+{
+    return region->config.heap_bytes;
+}
+
 struct rkt_ring *rkt_region_ring(struct rkt_region *region, size_t index)
 {
     return (struct rkt_ring *)(void *)(region->header->rings + index * region->ring_bytes);
@@ -331,33 +361,6 @@ void rkt_region_losses(const struct rkt_region *region, struct rkt_region_losses
     losses_out->no_ring_count = atomic_load_explicit(&header->no_ring_count, memory_order_relaxed);
     losses_out->names_full_count =
         atomic_load_explicit(&header->names_full_count, memory_order_relaxed);
-}
-
-enum rkt_status rkt_region_next_name(struct rkt_region *region, uint32_t *id_out,
-                                     const char **text_out, size_t *len_out)
-{
-    /* acquire: see the texts that were published below it */
-    uint64_t used = atomic_load_explicit(&region->header->heap_used_bytes, memory_order_acquire);
-    const unsigned char *from = region->heap + region->read_offset;
-    uint32_t len_bytes;
-
-    if (region->names_are_broken || used > region->config.heap_bytes ||
-        used < region->read_offset || used % NAME_ALIGN != 0) {
-        region->names_are_broken = true;
-        return RKT_ERR_FORMAT;
-    }
-    if (used == region->read_offset)
-        return RKT_AGAIN;
-    memcpy(&len_bytes, from, sizeof(len_bytes));
-    if (name_bytes(len_bytes) > used - region->read_offset) {
-        region->names_are_broken = true;
-        return RKT_ERR_FORMAT;
-    }
-    region->read_offset += name_bytes(len_bytes);
-    *id_out = ++region->read_count;
-    *text_out = (const char *)from + sizeof(len_bytes);
-    *len_out = len_bytes;
-    return RKT_OK;
 }
 
 void rkt_region_recycle(struct rkt_region *region, size_t index)

@@ -11,9 +11,10 @@
  *
  * Place:   made by the sidecar as a memfd (so it outlives the job's death), passed with
  *          SCM_RIGHTS (hello.h), mapped by capture.
- * Threads: claim and release by any thread of the job; the sidecar is the only consumer.
- *          Names are appended under capture's own lock (intern.h), read by the sidecar.
- * Memory:  header + ring_count x (ring_capacity x 64 B) + heap_bytes, touched as used.
+ * Threads: claim, release and append by any thread of the job, without a lock; the sidecar is
+ *          the only consumer.
+ * Memory:  header + ring_count x (ring + ring_capacity x 64 B) + heap_bytes are mapped; a ring
+ *          that no thread ever claimed and the heap above its last name are never touched.
  */
 
 #include <stdatomic.h>
@@ -36,7 +37,7 @@ struct rkt_region_config {
 #define RKT_REGION_CONFIG_DEFAULT                                        \
     (struct rkt_region_config)                                           \
     {                                                                    \
-        .ring_count = 64, .ring_capacity = 16384, .heap_bytes = 8u << 20 \
+        .ring_count = 64, .ring_capacity = 16384, .heap_bytes = 4u << 20 \
     }
 
 #define RKT_WINDOW_STEP_MAX ((UINT64_C(1) << 62) - 1)
@@ -46,7 +47,13 @@ struct rkt_region_window_order {
     bool is_open;
 };
 
+/* A name's id is where it is in the heap, in these units, plus 1. */
+#define RKT_NAME_UNIT_BYTES 8u
+
 struct rkt_region;
+
+/* What is mapped for a region of this shape. */
+size_t rkt_region_bytes(const struct rkt_region_config *config);
 
 /* Sidecar. *fd_out is the caller's; the region keeps its own mapping. */
 enum rkt_status rkt_region_create(const struct rkt_region_config *config,
@@ -66,11 +73,9 @@ struct rkt_ring *rkt_region_claim(struct rkt_region *region, uint32_t thread_id)
 void rkt_region_release(struct rkt_ring *ring);           /* its thread ends */
 void rkt_region_count_no_ring(struct rkt_region *region); /* an event without a ring was lost */
 
-/*
- * Append a name; ids are dense from 1 in order of append. 0 when the heap is full
- * (counted). The caller holds its lock.
- */
+/* Append a name; its id, or 0 when the heap is full (counted). */
 uint32_t rkt_region_append_name(struct rkt_region *region, const char *text, size_t len_bytes);
+void rkt_region_count_no_name(struct rkt_region *region); /* a name was lost for another reason */
 
 /* Capture closes in good order: everything that it had is in the rings. */
 void rkt_region_set_closed(struct rkt_region *region);
@@ -84,6 +89,15 @@ void rkt_region_set_step(struct rkt_region *region, uint64_t step);
  */
 bool rkt_region_window_order(const struct rkt_region *region,
                              struct rkt_region_window_order *order_out);
+
+/* ---- both sides ---- */
+
+/*
+ * The name with this id; false when there is none, or none that can be (the writer is not
+ * trusted). Who got an id out of a ring finds its name. The text is on loan until destroy.
+ */
+bool rkt_region_name(const struct rkt_region *region, uint32_t id, const char **text_out,
+                     size_t *len_out);
 
 /* ---- sidecar's side ---- */
 
@@ -105,17 +119,10 @@ struct rkt_region_losses {
 
 size_t rkt_region_ring_count(const struct rkt_region *region);
 uint32_t rkt_region_ring_capacity(const struct rkt_region *region);
+uint32_t rkt_region_heap_bytes(const struct rkt_region *region);
 struct rkt_ring *rkt_region_ring(struct rkt_region *region, size_t index);
 bool rkt_region_is_closed(const struct rkt_region *region);
 void rkt_region_losses(const struct rkt_region *region, struct rkt_region_losses *losses_out);
-
-/*
- * The next name after the last one given; RKT_AGAIN when there is none yet,
- * RKT_ERR_FORMAT when the heap is broken (then names stop, events go on). The text is on
- * loan until destroy.
- */
-enum rkt_status rkt_region_next_name(struct rkt_region *region, uint32_t *id_out,
-                                     const char **text_out, size_t *len_out);
 
 /*
  * Sidecar. Free a CLOSED ring that is empty for another thread.

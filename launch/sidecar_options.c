@@ -35,7 +35,7 @@ static const struct rkt_option OPTIONS[] = {
      "threads of a process that can be recorded at a time"},
     {"ring-capacity", 0, "RANKTRACE_RING_CAPACITY", RKT_OPTION_U32, FIELD(ring_capacity), "N",
      "16384", "records that a thread holds before new ones are dropped; a power of two"},
-    {"heap-bytes", 0, "RANKTRACE_HEAP_BYTES", RKT_OPTION_BYTES, FIELD(heap_bytes), "SIZE", "8MiB",
+    {"heap-bytes", 0, "RANKTRACE_HEAP_BYTES", RKT_OPTION_BYTES, FIELD(heap_bytes), "SIZE", "4MiB",
      "room for the names of a process"},
     RKT_CAPTURE_OPTION_ROWS(struct rkt_sidecar_options),
 };

@@ -2,41 +2,39 @@
 #include "agent/capture/intern.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "common/strtab.h"
 
-#define FIRST_SLOT_COUNT 1024u
 #define HASH_FACTOR 0x9e3779b97f4a7c15u
+#define TAG_SHIFT 32
 
-struct entry {
-    uint64_t hash;
-    uint32_t id;
-    uint32_t len_bytes;
-    char bytes[];
+/* What makes a shape, without padding. */
+struct shape_key {
+    uint32_t name_id;
+    struct rkt_event_shape shape;
 };
 
-/* Open addressing with a power of two of slots, at most half full. */
-struct slots {
-    struct slots *older; /* kept for readers that are still in it */
-    size_t count;
-    _Atomic(struct entry *) entry[];
-};
-
+/* Open addressing with a power of two of slots: 0, or the hash's upper half and an id. */
 struct table {
-    _Atomic(struct slots *) slots;
-    size_t entry_count; /* under the lock */
+    _Atomic uint64_t *slots;
+    uint64_t mask;
 };
 
 struct rkt_intern {
+    /* set in create, then read only */
     struct rkt_region *region;
+    void *memory; /* the slots of both tables, then the keys */
+    size_t memory_bytes;
     struct table names;
     struct table shapes;
-    uint32_t shape_count; /* under the lock */
-    /* guards all changes; readers take none. Nothing else is locked while it is held. */
-    pthread_mutex_t lock;
+    uint32_t names_max;
+
+    _Atomic uint32_t name_count;
+    _Atomic uint32_t shape_count;
+    struct shape_key *keys; /* [shape id - 1]; written before its slot, then read only */
 };
 
 static uint64_t hash_bytes(const char *bytes, size_t len_bytes)
@@ -55,161 +53,96 @@ static uint64_t hash_bytes(const char *bytes, size_t len_bytes)
     return hash ^ (hash >> 29);
 }
 
-static struct slots *make_slots(size_t count, struct slots *older)
+/* The largest power of two that is at most `count`. */
+static size_t power_of_two_in(size_t count)
 {
-    struct slots *slots = calloc(1, sizeof(*slots) + count * sizeof(slots->entry[0]));
+    size_t power = 1;
 
-    if (!slots)
-        return NULL;
-    slots->older = older;
-    slots->count = count;
-    return slots;
+    while (power <= count / 2)
+        power *= 2;
+    return power;
 }
 
-static const struct entry *find(const struct table *table, uint64_t hash, const char *bytes,
-                                size_t len_bytes)
+static size_t name_slot_count(uint32_t heap_bytes)
 {
-    /* acquire, here and below: an entry or table that is seen is complete */
-    const struct slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
-
-    for (size_t i = hash & (slots->count - 1);; i = (i + 1) & (slots->count - 1)) {
-        const struct entry *entry = atomic_load_explicit(&slots->entry[i], memory_order_acquire);
-
-        if (!entry)
-            return NULL;
-        if (entry->hash == hash && entry->len_bytes == len_bytes &&
-            memcmp(entry->bytes, bytes, len_bytes) == 0)
-            return entry;
-    }
+    return power_of_two_in(heap_bytes / RKT_INTERN_HEAP_BYTES_PER_SLOT);
 }
 
-static void put(struct slots *slots, struct entry *entry)
+size_t rkt_intern_bytes(uint32_t heap_bytes)
 {
-    size_t i = entry->hash & (slots->count - 1);
-
-    while (atomic_load_explicit(&slots->entry[i], memory_order_relaxed))
-        i = (i + 1) & (slots->count - 1);
-    atomic_store_explicit(&slots->entry[i], entry, memory_order_release);
-}
-
-/* Under the lock: room for one more entry; false when memory is out. */
-static bool make_room(struct table *table)
-{
-    struct slots *old = atomic_load_explicit(&table->slots, memory_order_relaxed);
-    struct slots *slots;
-
-    if ((table->entry_count + 1) * 2 <= old->count)
-        return true;
-    slots = make_slots(old->count * 2, old);
-    if (!slots)
-        return false;
-    for (size_t i = 0; i < old->count; i++) {
-        struct entry *entry = atomic_load_explicit(&old->entry[i], memory_order_relaxed);
-
-        if (entry)
-            put(slots, entry);
-    }
-    atomic_store_explicit(&table->slots, slots, memory_order_release);
-    return true;
-}
-
-/* Under the lock: an entry without an id that has its place secured; NULL when memory is out. */
-static struct entry *prepare(struct table *table, uint64_t hash, const char *bytes,
-                             size_t len_bytes)
-{
-    struct entry *entry = malloc(sizeof(*entry) + len_bytes);
-
-    if (!entry || !make_room(table)) {
-        free(entry);
-        return NULL;
-    }
-    entry->hash = hash;
-    entry->len_bytes = (uint32_t)len_bytes;
-    memcpy(entry->bytes, bytes, len_bytes);
-    return entry;
-}
-
-/* Under the lock: publish the entry under its id, or forget it when it got none. */
-static uint32_t finish(struct table *table, struct entry *entry, uint32_t id)
-{
-    if (id == 0) {
-        free(entry);
-        return 0;
-    }
-    entry->id = id;
-    put(atomic_load_explicit(&table->slots, memory_order_relaxed), entry);
-    table->entry_count++;
-    return id;
+    return (name_slot_count(heap_bytes) + RKT_SHAPE_SLOT_COUNT) * sizeof(uint64_t) +
+           RKT_SHAPES_MAX * sizeof(struct shape_key);
 }
 
 struct rkt_intern *rkt_intern_create(struct rkt_region *region)
 {
     struct rkt_intern *intern = calloc(1, sizeof(*intern));
+    uint32_t heap_bytes = rkt_region_heap_bytes(region);
+    size_t name_slots = name_slot_count(heap_bytes);
 
     if (!intern)
         return NULL;
     intern->region = region;
-    atomic_init(&intern->names.slots, make_slots(FIRST_SLOT_COUNT, NULL));
-    atomic_init(&intern->shapes.slots, make_slots(FIRST_SLOT_COUNT, NULL));
-    pthread_mutex_init(&intern->lock, NULL);
-    if (!intern->names.slots || !intern->shapes.slots) {
-        rkt_intern_destroy(intern);
+    intern->memory_bytes = rkt_intern_bytes(heap_bytes);
+    intern->memory = mmap(NULL, intern->memory_bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (intern->memory == MAP_FAILED) {
+        free(intern);
         return NULL;
     }
+    intern->names = (struct table){.slots = intern->memory, .mask = name_slots - 1};
+    intern->shapes =
+        (struct table){.slots = intern->names.slots + name_slots, .mask = RKT_SHAPE_SLOT_COUNT - 1};
+    intern->keys = (struct shape_key *)(void *)(intern->shapes.slots + RKT_SHAPE_SLOT_COUNT);
+    intern->names_max = (uint32_t)(name_slots / 4 * 3);
     return intern;
-}
-
-static void free_table(struct table *table)
-{
-    struct slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
-
-    /* The newest holds every entry. */
-    for (size_t i = 0; slots && i < slots->count; i++)
-        free(atomic_load_explicit(&slots->entry[i], memory_order_relaxed));
-    while (slots) {
-        struct slots *older = slots->older;
-
-        free(slots);
-        slots = older;
-    }
 }
 
 void rkt_intern_destroy(struct rkt_intern *intern)
 {
     if (!intern)
         return;
-    free_table(&intern->names);
-    free_table(&intern->shapes);
-    pthread_mutex_destroy(&intern->lock);
+    munmap(intern->memory, intern->memory_bytes);
     free(intern);
 }
 
-static uint32_t add_name(struct rkt_intern *intern, uint64_t hash, const char *text,
-                         size_t len_bytes)
+/* One more of something of which there may be `max`; its number from 1, or 0. */
+static uint32_t take_number(_Atomic uint32_t *count, uint32_t max)
 {
-    const struct entry *known;
-    struct entry *entry;
-    int saved_errno = errno;
-    uint32_t id = 0;
+    uint32_t now = atomic_load_explicit(count, memory_order_relaxed);
 
-    pthread_mutex_lock(&intern->lock);
-    known = find(&intern->names, hash, text, len_bytes);
-    if (known) {
-        id = known->id;
-    } else {
-        entry = prepare(&intern->names, hash, text, len_bytes);
-        if (entry)
-            id = finish(&intern->names, entry,
-                        rkt_region_append_name(intern->region, text, len_bytes));
+    do {
+        if (now >= max)
+            return 0;
+    } while (!atomic_compare_exchange_weak_explicit(count, &now, now + 1, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return now + 1;
+}
+
+/* ---- names ---- */
+
+static bool is_name(const struct rkt_intern *intern, uint32_t id, const char *text,
+                    size_t len_bytes)
+{
+    const char *known;
+    size_t known_bytes;
+
+    return rkt_region_name(intern->region, id, &known, &known_bytes) && known_bytes == len_bytes &&
+           memcmp(known, text, len_bytes) == 0;
+}
+
+static uint32_t add_name(struct rkt_intern *intern, const char *text, size_t len_bytes)
+{
+    if (take_number(&intern->name_count, intern->names_max) == 0) {
+        rkt_region_count_no_name(intern->region);
+        return 0;
     }
-    pthread_mutex_unlock(&intern->lock);
-    errno = saved_errno;
-    return id;
+    return rkt_region_append_name(intern->region, text, len_bytes);
 }
 
 uint32_t rkt_intern_name(struct rkt_intern *intern, const char *text, size_t len_bytes)
 {
-    const struct entry *known;
+    uint32_t added_id = 0;
     uint64_t hash;
 
     if (len_bytes == 0)
@@ -217,54 +150,79 @@ uint32_t rkt_intern_name(struct rkt_intern *intern, const char *text, size_t len
     if (len_bytes > RKT_STRING_BYTES_MAX)
         len_bytes = RKT_STRING_BYTES_MAX;
     hash = hash_bytes(text, len_bytes);
-    known = find(&intern->names, hash, text, len_bytes);
-    return known ? known->id : add_name(intern, hash, text, len_bytes);
+    for (uint64_t i = hash;; i++) {
+        _Atomic uint64_t *slot = &intern->names.slots[i & intern->names.mask];
+        /* acquire: the name that the slot tells of */
+        uint64_t word = atomic_load_explicit(slot, memory_order_acquire);
+
+        if (word == 0) {
+            if (added_id == 0)
+                added_id = add_name(intern, text, len_bytes);
+            /* release: the name is there. Who loses to another name looks on behind it. */
+            if (added_id == 0 || atomic_compare_exchange_strong_explicit(
+                                     slot, &word, hash >> TAG_SHIFT << TAG_SHIFT | added_id,
+                                     memory_order_acq_rel, memory_order_acquire))
+                return added_id;
+        }
+        if (word >> TAG_SHIFT == hash >> TAG_SHIFT &&
+            is_name(intern, (uint32_t)word, text, len_bytes))
+            return (uint32_t)word;
+    }
 }
 
-/* What makes a shape, without padding. */
-struct shape_key {
-    uint32_t name_id;
-    struct rkt_event_shape shape;
-};
+/* ---- shapes ---- */
 
-static uint32_t add_shape(struct rkt_intern *intern, uint64_t hash, const struct shape_key *key,
+/* Tells the sidecar first, so that no id goes out that nothing explains. */
+static uint32_t add_shape(struct rkt_intern *intern, const struct shape_key *key,
                           struct rkt_event *event, struct rkt_ring *ring)
 {
-    const char *bytes = (const char *)key;
-    const struct entry *known;
-    struct entry *entry;
-    int saved_errno = errno;
-    uint32_t id = 0;
+    uint32_t id;
 
-    pthread_mutex_lock(&intern->lock);
-    known = find(&intern->shapes, hash, bytes, sizeof(*key));
-    if (known) {
-        id = known->id;
-    } else if (intern->shape_count < RKT_SHAPES_MAX) {
-        entry = prepare(&intern->shapes, hash, bytes, sizeof(*key));
-        event->shape.shape_id = intern->shape_count + 1;
-        if (entry && rkt_ring_push(ring, event))
-            id = ++intern->shape_count;
-        if (entry)
-            id = finish(&intern->shapes, entry, id);
-    }
-    pthread_mutex_unlock(&intern->lock);
-    errno = saved_errno;
+    if (!rkt_ring_has_room(ring)) /* and so it has for the push: no other thread pushes there */
+        return 0;
+    id = take_number(&intern->shape_count, RKT_SHAPES_MAX);
+    if (id == 0)
+        return 0;
+    event->shape.shape_id = id;
+    (void)rkt_ring_push(ring, event);
+    intern->keys[id - 1] = *key;
     return id;
+}
+
+static uint32_t intern_key(struct rkt_intern *intern, const struct shape_key *key,
+                           struct rkt_event *event, struct rkt_ring *ring)
+{
+    uint64_t hash = hash_bytes((const char *)key, sizeof(*key));
+    uint32_t added_id = 0;
+
+    for (uint64_t i = hash;; i++) {
+        _Atomic uint64_t *slot = &intern->shapes.slots[i & intern->shapes.mask];
+        /* acquire: the key that the slot tells of */
+        uint64_t word = atomic_load_explicit(slot, memory_order_acquire);
+
+        if (word == 0) {
+            if (added_id == 0)
+                added_id = add_shape(intern, key, event, ring);
+            /* release: the key is there */
+            if (added_id == 0 || atomic_compare_exchange_strong_explicit(
+                                     slot, &word, hash >> TAG_SHIFT << TAG_SHIFT | added_id,
+                                     memory_order_acq_rel, memory_order_acquire))
+                return added_id;
+        }
+        if (word >> TAG_SHIFT == hash >> TAG_SHIFT &&
+            memcmp(&intern->keys[(uint32_t)word - 1], key, sizeof(*key)) == 0)
+            return (uint32_t)word;
+    }
 }
 
 uint32_t rkt_intern_shape(struct rkt_intern *intern, struct rkt_event *event, struct rkt_ring *ring)
 {
     struct shape_key key;
-    const struct entry *known;
-    uint64_t hash;
 
     memset(&key, 0, sizeof(key));
     key.name_id = event->name_id;
     key.shape = event->shape;
     key.shape.shape_id = 0;
-    hash = hash_bytes((const char *)&key, sizeof(key));
-    known = find(&intern->shapes, hash, (const char *)&key, sizeof(key));
-    event->shape.shape_id = known ? known->id : add_shape(intern, hash, &key, event, ring);
+    event->shape.shape_id = intern_key(intern, &key, event, ring);
     return event->shape.shape_id;
 }

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "agent/sidecar/losses.h"
-#include "common/array.h"
 #include "common/clock.h"
 
 struct rkt_process {
@@ -16,11 +15,10 @@ struct rkt_process {
     struct rkt_source_info info;
     struct rkt_source_writer *writer; /* NULL once ended */
 
-    /* region's name id -> id in the source's table; [0] is "" */
+    /* region's name id -> id in the source's table; 0: not looked up yet, or unknown */
     uint32_t *names;
-    size_t name_count;
     size_t name_cap;
-    bool names_are_broken;
+    uint64_t name_bytes; /* of the texts taken over; a liar's ids may overlap */
 
     struct rkt_losses losses;
     bool is_gone;     /* hang-up seen */
@@ -50,10 +48,10 @@ enum rkt_status rkt_process_create(struct rkt_hello_peer *peer, const struct rkt
     process->peer = *peer;
     process->info = *info;
     process->first_comm_ns = UINT64_MAX;
-    if (rkt_array_reserve((void **)&process->names, &process->name_cap, 1, sizeof(uint32_t))) {
-        process->names[process->name_count++] = 0;
+    process->name_cap = rkt_region_heap_bytes(peer->region) / RKT_NAME_UNIT_BYTES + 1;
+    process->names = calloc(process->name_cap, sizeof(process->names[0]));
+    if (process->names)
         status = rkt_source_writer_create(info, sink, sink_ctx, &process->writer, err);
-    }
     if (status != RKT_OK) {
         rkt_process_destroy(process);
         return status == RKT_ERR_NOMEM ? rkt_fail(err, status, "no memory for a source") : status;
@@ -73,7 +71,7 @@ static void give_back(struct rkt_process *process)
     process->writer = NULL;
     free(process->names);
     process->names = NULL;
-    process->name_count = process->name_cap = 0;
+    process->name_cap = 0;
 }
 
 void rkt_process_destroy(struct rkt_process *process)
@@ -84,33 +82,24 @@ void rkt_process_destroy(struct rkt_process *process)
     free(process);
 }
 
-/* Take over the names that the process made; those of an event are always there before it. */
-static void read_names(struct rkt_process *process)
+/* Names of an event are always there before it. */
+static uint32_t map_name(struct rkt_process *process, uint32_t id)
 {
-    struct rkt_strtab *tab = rkt_source_writer_strtab(process->writer);
     const char *text;
-    uint32_t id;
     size_t len;
-    enum rkt_status status;
 
-    while (!process->names_are_broken &&
-           (status = rkt_region_next_name(process->peer.region, &id, &text, &len)) != RKT_AGAIN) {
-        if (status != RKT_OK || id != process->name_count ||
-            !rkt_array_reserve((void **)&process->names, &process->name_cap,
-                               process->name_count + 1, sizeof(uint32_t))) {
-            process->names_are_broken = true;
-            return;
-        }
-        process->names[process->name_count++] = rkt_strtab_intern(tab, text, len);
+    if (id >= process->name_cap)
+        return 0;
+    if (process->names[id] == 0 && rkt_region_name(process->peer.region, id, &text, &len) &&
+        process->name_bytes + len <= rkt_region_heap_bytes(process->peer.region)) {
+        process->name_bytes += len;
+        process->names[id] =
+            rkt_strtab_intern(rkt_source_writer_strtab(process->writer), text, len);
     }
+    return process->names[id];
 }
 
-static uint32_t map_name(const struct rkt_process *process, uint32_t id)
-{
-    return id < process->name_count ? process->names[id] : 0;
-}
-
-static void map_names(const struct rkt_process *process, struct rkt_event *event)
+static void map_names(struct rkt_process *process, struct rkt_event *event)
 {
     event->name_id = map_name(process, event->name_id);
     if (event->kind == RKT_EVENT_RANGE)
@@ -203,8 +192,6 @@ static enum rkt_status drain_ring(struct rkt_process *process, size_t index, boo
 
     do {
         got = rkt_ring_pop(ring, capacity, buffer, RKT_DRAIN_EVENTS, &is_broken);
-        if (got > 0)
-            read_names(process);
         for (size_t i = 0; i < got; i++) {
             status = take_event(process, drops_frequent, &buffer[i], err);
             first = first == RKT_OK ? status : first;

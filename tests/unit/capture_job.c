@@ -31,13 +31,16 @@ void job_init(struct job *job)
         (struct rkt_region_config){.ring_count = 8, .ring_capacity = 4096, .heap_bytes = 1u << 20};
     job->capture.mask = RKT_CAPTURE_USUAL;
     job->events = calloc(JOB_EVENTS_MAX, sizeof(job->events[0]));
+    job->names = calloc(JOB_NAMES_MAX, sizeof(job->names[0]));
     assert_non_null(job->events);
+    assert_non_null(job->names);
 }
 
 void job_free(struct job *job)
 {
-    for (uint32_t id = 0; id <= job->name_count; id++)
+    for (uint32_t id = 0; id < JOB_NAMES_MAX; id++)
         free(job->names[id]);
+    free(job->names);
     free(job->events);
 }
 
@@ -74,16 +77,18 @@ static void start(struct job *job, struct meeting *meeting, void (*function)(voi
         run_child(job, meeting, function);
 }
 
-static void take_names(struct job *job, struct rkt_region *region)
+/* One behind the other, each a word, its text, and zeros up to the next unit. */
+static void take_names(struct job *job, const struct rkt_region *region)
 {
     const char *text;
-    uint32_t id;
     size_t len;
 
-    while (rkt_region_next_name(region, &id, &text, &len) == RKT_OK) {
+    for (uint32_t id = 1; rkt_region_name(region, id, &text, &len);
+         id +=
+         (uint32_t)((sizeof(uint32_t) + len + RKT_NAME_UNIT_BYTES - 1) / RKT_NAME_UNIT_BYTES)) {
         assert_true(id < JOB_NAMES_MAX);
-        job->names[id] = strndup(text, len);
-        job->name_count = id;
+        if (!job->names[id])
+            job->names[id] = strndup(text, len);
     }
 }
 
@@ -190,7 +195,7 @@ size_t job_count(const struct job *job, enum rkt_event_kind kind, int type,
 
 const char *job_name(const struct job *job, uint32_t id)
 {
-    return id <= job->name_count && job->names[id] ? job->names[id] : "";
+    return id < JOB_NAMES_MAX && job->names[id] ? job->names[id] : "";
 }
 
 const struct rkt_event *job_find(const struct job *job, enum rkt_event_kind kind, const char *name)

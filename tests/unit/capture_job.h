@@ -17,7 +17,7 @@
 #include "common/event.h"
 
 #define JOB_EVENTS_MAX 200000u
-#define JOB_NAMES_MAX 4096u
+#define JOB_NAMES_MAX (1u << 17) /* ids in a heap of 1 MiB */
 
 struct job {
     /* set before job_run */
@@ -39,8 +39,7 @@ struct job {
     struct rkt_region_losses losses;
     struct rkt_event *events;
     size_t event_count;
-    char *names[JOB_NAMES_MAX]; /* by id */
-    uint32_t name_count;        /* highest id */
+    char **names; /* by id; NULL where there is none */
     char stderr_text[4096];
 };
 
