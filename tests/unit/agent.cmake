@@ -35,18 +35,26 @@ rkt_test(unit_real_nccl SOURCES test_real_nccl.c capture_job.c
 rkt_test(unit_capture_gpu SOURCES test_capture_gpu.c capture_job.c ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
          LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda Threads::Threads LABELS unit)
 
+rkt_test(unit_capture_memory SOURCES test_capture_memory.c capture_job.c ${capture}/intern.c
+                                     ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
+         LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda Threads::Threads LABELS unit)
+
 rkt_test(unit_capture_train SOURCES test_capture_train.c capture_job.c
          LINK rkt_agent Threads::Threads LABELS unit)
 
 if(CMOCKA_FOUND)
   add_dependencies(unit_capture_gpu simgpu_cupti)
+  add_dependencies(unit_capture_memory simgpu_cupti)
+  if(RKT_SANITIZE)
+    target_compile_definitions(unit_capture_memory PRIVATE RKT_TEST_SANITIZED)
+  endif()
   add_dependencies(unit_capture_train simgpu_cuda simgpu_cupti simgpu_nccl simgpu_train)
   target_compile_definitions(unit_capture_train PRIVATE
     RKT_TEST_TRAIN="$<TARGET_FILE:simgpu_train>")
-  set_tests_properties(unit_capture_gpu unit_capture_train PROPERTIES ENVIRONMENT
+  set_tests_properties(unit_capture_gpu unit_capture_memory unit_capture_train PROPERTIES ENVIRONMENT
     LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/simgpu)
   foreach(test unit_nccl_plugin unit_real_cupti unit_real_nccl unit_capture_gpu
-               unit_capture_train)
+               unit_capture_memory unit_capture_train)
     add_dependencies(${test} ranktrace_capture)
     target_compile_definitions(${test} PRIVATE
       RKT_TEST_LIBRARY="$<TARGET_FILE:ranktrace_capture>")

@@ -16,7 +16,7 @@
 #include "agent/hello.h"
 #include "common/event.h"
 
-#define JOB_EVENTS_MAX 200000u
+#define JOB_EVENTS_MAX 400000u
 #define JOB_NAMES_MAX (1u << 17) /* ids in a heap of 1 MiB */
 
 struct job {
