@@ -71,3 +71,16 @@ bool rkt_cupti_library_open(struct rkt_cupti_library *library_out, const char **
     *library_out = library;
     return true;
 }
+
+bool rkt_cupti_library_set_options(const struct rkt_cupti_library *library)
+{
+    uint8_t is_zeroed = 1;
+    size_t value_bytes = sizeof(is_zeroed);
+
+    /* Else CUPTI zeroes each buffer, on the thread that launches. */
+    if (library->set_attribute)
+        (void)library->set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &value_bytes,
+                                     &is_zeroed);
+    return library->set_thread_id_type &&
+           library->set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM) == CUPTI_SUCCESS;
+}

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "agent/capture/cupti_devices.h"
 #include "agent/capture/cupti_library.h"
 #include "agent/capture/cupti_reader.h"
+#include "agent/capture/cupti_switch.h"
 #include "agent/capture/cupti_watch.h"
 #include "agent/capture/nccl_source.h"
 #include "agent/capture/steps.h"
@@ -27,7 +29,7 @@
 #define GAP_MIN_NS 2000000000u    /* twice the flush interval: shorter is no gap */
 #define SMALLEST_RECORD_BYTES 40u /* an API record: the unit in which unread bytes are counted */
 
-/* What is switched on, in this order: buffers can be requested from the first one on. */
+/* In this order: buffers can be requested from the first one on. */
 static const CUpti_ActivityKind KINDS[] = {
     CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,  CUPTI_ACTIVITY_KIND_MEMSET,
     CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,   CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
@@ -41,6 +43,7 @@ struct rkt_cupti_source {
     struct rkt_cupti_buffers *buffers;
     struct rkt_cupti_api_names *api_names;
 
+    struct rkt_cupti_switch kinds;
     struct rkt_cupti_reader reader;      /* its earliest_ns: since a gap was noticed */
     struct rkt_cupti_watch watch;        /* the flush thread's; stop's after it has ended */
     _Atomic uint64_t buffer_event_count; /* buffers asked for or given back */
@@ -108,12 +111,6 @@ static void count_dropped(struct rkt_cupti_source *source)
                               dropped, 0);
 }
 
-static void disable_kinds(const struct rkt_cupti_source *source)
-{
-    for (size_t i = 0; i < KIND_COUNT; i++)
-        (void)source->library.disable(KINDS[i]);
-}
-
 /*
  * The gap is over. It was none if records of that time have come after all: CUPTI may hold a
  * buffer for long when a job makes few records and its GPU is never idle.
@@ -135,26 +132,33 @@ static void push_gap(struct rkt_cupti_source *source)
         (void)rkt_threads_push(source->capture->threads, &event);
 }
 
-static CUptiResult arm(struct rkt_cupti_source *source);
-
 static void watch_callbacks(struct rkt_cupti_source *source)
 {
+    uint64_t now_ns = rkt_now_real_ns();
     uint64_t activity_count = rkt_nccl_source_activity(source->capture->nccl) +
                               rkt_steps_activity(source->capture->steps);
 
+    if (!rkt_cupti_switch_wants_records(&source->kinds)) {
+        if (source->watch.has_gap)
+            push_gap(source);
+        rkt_cupti_watch_rest(&source->watch, now_ns);
+        return;
+    }
     switch (rkt_cupti_watch_tick(
-        &source->watch, rkt_now_real_ns(),
+        &source->watch, now_ns,
         atomic_load_explicit(&source->buffer_event_count, memory_order_relaxed), activity_count)) {
     case RKT_CUPTI_WATCH_NOTHING:
         return;
     case RKT_CUPTI_WATCH_GAP_BEGINS:
         atomic_store_explicit(&source->reader.earliest_ns, UINT64_MAX, memory_order_relaxed);
+        rkt_cupti_switch_set(&source->kinds, RKT_CUPTI_OTHER_TOOL, true);
         return;
     case RKT_CUPTI_WATCH_GAP_ENDS:
         push_gap(source);
+        rkt_cupti_switch_set(&source->kinds, RKT_CUPTI_OTHER_TOOL, false);
         return;
     case RKT_CUPTI_WATCH_REARM:
-        (void)arm(source);
+        rkt_cupti_switch_rearm(&source->kinds);
         return;
     }
 }
@@ -174,7 +178,7 @@ static void flush(struct rkt_cupti_source *source)
 /* The sidecar is gone: the thread ends before the process does, and nobody will join it. */
 static void leave(struct rkt_cupti_source *source)
 {
-    disable_kinds(source);
+    rkt_cupti_switch_set(&source->kinds, RKT_CUPTI_OFF_END, true);
     if (!atomic_exchange_explicit(&source->thread_has_fate, true, memory_order_relaxed))
         (void)pthread_detach(pthread_self());
 }
@@ -258,37 +262,13 @@ static bool prepare(struct rkt_cupti_source *source, const char **why_out)
     source->reader.capture = source->capture;
     source->reader.library = &source->library;
     source->reader.api_names = source->api_names;
+    source->kinds.library = &source->library;
+    source->kinds.api_names = source->api_names;
+    source->kinds.requested = buffer_requested;
+    source->kinds.completed = buffer_completed;
+    memcpy(source->kinds.kinds, KINDS, sizeof(KINDS));
+    source->kinds.kind_count = KIND_COUNT;
     return source->buffers && source->api_names;
-}
-
-static void set_options(struct rkt_cupti_source *source)
-{
-    const struct rkt_cupti_library *library = &source->library;
-    uint8_t is_zeroed = 1;
-    size_t value_bytes = sizeof(is_zeroed);
-
-    if (library->set_thread_id_type)
-        source->reader.has_system_thread_ids =
-            library->set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM) == CUPTI_SUCCESS;
-    /* Else CUPTI zeroes each buffer, on the thread that launches. */
-    if (library->set_attribute)
-        (void)library->set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &value_bytes,
-                                     &is_zeroed);
-}
-
-/* Take the callbacks and switch the kinds on; also again, after another tool had them. */
-static CUptiResult arm(struct rkt_cupti_source *source)
-{
-    CUptiResult result = source->library.register_callbacks(buffer_requested, buffer_completed);
-
-    if (result == CUPTI_SUCCESS)
-        result = source->library.enable(KINDS[0]);
-    if (result != CUPTI_SUCCESS)
-        return result; /* without kernels the rest says little */
-    for (size_t i = 1; i < KIND_COUNT; i++)
-        (void)source->library.enable(KINDS[i]); /* without one of these the others say much */
-    rkt_cupti_api_names_apply(source->api_names, &source->library);
-    return CUPTI_SUCCESS;
 }
 
 /* NULL: on. "": there is no GPU here. Else the reason. */
@@ -296,8 +276,8 @@ static const char *enable(struct rkt_cupti_source *source, char *why, size_t why
 {
     CUptiResult result;
 
-    set_options(source);
-    result = arm(source);
+    source->reader.has_system_thread_ids = rkt_cupti_library_set_options(&source->library);
+    result = rkt_cupti_switch_start(&source->kinds);
     if (result == CUPTI_SUCCESS)
         return NULL;
     if (result == CUPTI_ERROR_NOT_INITIALIZED || result == CUPTI_ERROR_UNKNOWN)
@@ -321,7 +301,7 @@ void rkt_cupti_source_start(struct rkt_cupti_source *source, struct rkt_capture 
     if (why)
         return; /* what CUPTI may have seen of us stays */
     if (!start_flush_thread(source)) {
-        disable_kinds(source);
+        rkt_cupti_switch_set(&source->kinds, RKT_CUPTI_OFF_END, true);
         rkt_capture_say("GPU work is not traced", "no thread could be started");
         return;
     }
@@ -350,7 +330,7 @@ bool rkt_cupti_source_stop(struct rkt_cupti_source *source)
                           memory_order_relaxed);
     if (!join_flush_thread(source))
         return false; /* it is stuck inside CUPTI, and so would we be */
-    disable_kinds(source);
+    rkt_cupti_switch_set(&source->kinds, RKT_CUPTI_OFF_END, true);
     (void)source->library.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     count_dropped(source);
     rkt_cupti_devices_send(&source->reader.devices, source->capture->threads,
@@ -358,6 +338,14 @@ bool rkt_cupti_source_stop(struct rkt_cupti_source *source)
     if (source->watch.has_gap)
         push_gap(source);
     return true;
+}
+
+bool rkt_cupti_source_set_open(struct rkt_cupti_source *source, bool is_open)
+{
+    if (!rkt_capture_is_on())
+        return false;
+    rkt_cupti_switch_set(&source->kinds, RKT_CUPTI_OFF_WINDOW, !is_open);
+    return atomic_load_explicit(&source->is_on, memory_order_relaxed);
 }
 
 /* ---- the injection ---- */

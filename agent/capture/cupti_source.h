@@ -37,4 +37,12 @@ void rkt_cupti_source_start(struct rkt_cupti_source *source, struct rkt_capture 
  */
 bool rkt_cupti_source_stop(struct rkt_cupti_source *source);
 
+/*
+ * Whether GPU work is to be recorded; at the beginning it is. Any thread of the job, but not inside
+ * a callback of CUPTI's; the last call counts. Waits for nobody: a call returns before CUPTI has
+ * followed only if another thread is just switching. What was launched before a close is recorded.
+ * A closed time is no loss and no gap. False where no GPU work is recorded either way.
+ */
+bool rkt_cupti_source_set_open(struct rkt_cupti_source *source, bool is_open);
+
 #endif

@@ -33,3 +33,12 @@ enum rkt_cupti_verdict rkt_cupti_watch_tick(struct rkt_cupti_watch *watch, uint6
     watch->gap_start_ns = watch->last_record_ns;
     return RKT_CUPTI_WATCH_GAP_BEGINS;
 }
+
+void rkt_cupti_watch_rest(struct rkt_cupti_watch *watch, uint64_t now_ns)
+{
+    watch->last_record_ns = now_ns;
+    if (watch->has_gap)
+        watch->gap_start_ns = now_ns; /* it goes on from here; another tool may still be there */
+    else
+        watch->silent_ticks = 0;
+}

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RKT_CUPTI_GAP_TICKS 10u   /* so many silent ticks of a busy job make a gap */
+#define RKT_CUPTI_GAP_TICKS 5u    /* so many silent ticks of a busy job make a gap */
 #define RKT_CUPTI_REARM_TICKS 60u /* so many, and the other tool has surely finished */
 
 enum rkt_cupti_verdict {
@@ -43,5 +43,8 @@ struct rkt_cupti_watch {
  */
 enum rkt_cupti_verdict rkt_cupti_watch_tick(struct rkt_cupti_watch *watch, uint64_t now_ns,
                                             uint64_t record_count, uint64_t activity_count);
+
+/* Instead of a tick, while no records are wanted: that time is neither silent nor in a gap. */
+void rkt_cupti_watch_rest(struct rkt_cupti_watch *watch, uint64_t now_ns);
 
 #endif

@@ -26,6 +26,10 @@ rkt_test(unit_cupti_parts SOURCES test_cupti_parts.c ${capture}/cupti_api_names.
                                   ${capture}/cupti_buffers.c ${capture}/cupti_convert.c ${capture}/cupti_watch.c
                                   ${capture}/intern.c ${capture}/thread.c
          LINK rkt_agent rkt_cuda_api Threads::Threads LABELS unit)
+rkt_test(unit_cupti_switch SOURCES test_cupti_switch.c ${capture}/cupti_api_names.c
+                                   ${capture}/cupti_library.c ${capture}/cupti_switch.c
+                                   ${capture}/intern.c
+         LINK rkt_agent rkt_cuda_api ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
 rkt_test(unit_real_cupti SOURCES test_real_cupti.c capture_job.c
          LINK rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
 rkt_test(unit_real_nccl SOURCES test_real_nccl.c capture_job.c

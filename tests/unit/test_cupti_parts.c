@@ -454,6 +454,33 @@ static void job_that_hangs_or_has_no_gpu_work_yet_has_no_gap(void **state)
     }
 }
 
+static void time_in_which_no_records_are_wanted_is_no_gap(void **state)
+{
+    struct rkt_cupti_watch watch = {0};
+    uint64_t now_ns = 1000;
+    uint64_t activity = 1;
+
+    (void)state;
+    assert_int_equal(rkt_cupti_watch_tick(&watch, now_ns, 5, activity), RKT_CUPTI_WATCH_NOTHING);
+    for (unsigned tick = 0; tick < 4 * RKT_CUPTI_GAP_TICKS; tick++) {
+        if (tick % RKT_CUPTI_GAP_TICKS == 0)
+            rkt_cupti_watch_rest(&watch, ++now_ns);
+        else
+            assert_int_equal(rkt_cupti_watch_tick(&watch, ++now_ns, 5, ++activity),
+                             RKT_CUPTI_WATCH_NOTHING);
+    }
+    assert_false(watch.has_gap);
+    /* one that is there already begins anew when the rest is over */
+    for (unsigned tick = 0; !watch.has_gap; tick++) {
+        assert_true(tick < RKT_CUPTI_GAP_TICKS);
+        (void)rkt_cupti_watch_tick(&watch, ++now_ns, 5, ++activity);
+    }
+    rkt_cupti_watch_rest(&watch, 5000);
+    assert_int_equal(rkt_cupti_watch_tick(&watch, 5001, 5, ++activity), RKT_CUPTI_WATCH_NOTHING);
+    assert_int_equal(rkt_cupti_watch_tick(&watch, 5002, 6, ++activity), RKT_CUPTI_WATCH_GAP_ENDS);
+    assert_int_equal(watch.gap_start_ns, 5000);
+}
+
 #define CONVERTING(test) cmocka_unit_test_setup_teardown(test, make_converter, free_converter)
 
 int main(void)
@@ -471,6 +498,7 @@ int main(void)
         CONVERTING(only_unwanted_calls_are_switched_off),
         cmocka_unit_test(dry_pool_still_hands_out_a_buffer),
         cmocka_unit_test(silence_of_a_busy_job_is_a_gap_and_then_a_new_start),
+        cmocka_unit_test(time_in_which_no_records_are_wanted_is_no_gap),
         cmocka_unit_test(job_that_hangs_or_has_no_gpu_work_yet_has_no_gap),
     };
 
