@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sidecar/sidecar.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "agent/sidecar/link.h"
 #include "agent/sidecar/own_source.h"
 #include "agent/sidecar/process_set.h"
+#include "agent/sidecar/refusals.h"
 #include "agent/sidecar/send.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -28,6 +30,8 @@
 #define START_GAP_NS (3 * S / 10)
 #define END_GAP_NS (S / 20)
 #define POLL_FDS_MAX 64
+/* When nobody can be taken in (descriptors are out), who waits is not asked for so long. */
+#define ACCEPT_PAUSE_NS (S / 10)
 
 enum phase {
     PHASE_JOINING,
@@ -66,6 +70,8 @@ struct rkt_sidecar {
     uint64_t abort_limit_ns;
 
     uint64_t flush_due_ns;
+    uint64_t accept_due_ns;
+    struct rkt_refusals refusals;
     bool has_warned;
     struct rkt_sidecar_leave leave;
 };
@@ -249,17 +255,25 @@ static void hear_supervisor(struct rkt_sidecar *sidecar, uint64_t now_ns)
 
 /* ---- events ---- */
 
-static void accept_processes(struct rkt_sidecar *sidecar)
+static bool is_out_of_resources(const struct rkt_error *err)
+{
+    return err->status == RKT_ERR_NOMEM || err->sys_errno == EMFILE || err->sys_errno == ENFILE ||
+           err->sys_errno == ENOMEM || err->sys_errno == ENOBUFS;
+}
+
+static void accept_processes(struct rkt_sidecar *sidecar, uint64_t now_ns)
 {
     struct rkt_error err = {0};
-    enum rkt_status status;
+    enum rkt_status status = RKT_OK;
 
-    do {
+    while (status == RKT_OK && now_ns >= sidecar->accept_due_ns) {
         status = rkt_process_set_accept(sidecar->set, &err);
         if (status < RKT_OK)
-            rkt_log(RKT_LOG_WARN, "sidecar", "a process could not connect", "reason=\"%s\"",
-                    err.text);
-    } while (status == RKT_OK);
+            rkt_refusals_add(&sidecar->refusals, &err);
+        if (status < RKT_OK && is_out_of_resources(&err))
+            sidecar->accept_due_ns = now_ns + ACCEPT_PAUSE_NS;
+    }
+    rkt_refusals_say(&sidecar->refusals, now_ns, false);
 }
 
 static void move_events(struct rkt_sidecar *sidecar, uint64_t now_ns, struct rkt_activity *activity)
@@ -269,7 +283,7 @@ static void move_events(struct rkt_sidecar *sidecar, uint64_t now_ns, struct rkt
 
     if (sidecar->phase >= PHASE_CLOCKING)
         return;
-    accept_processes(sidecar);
+    accept_processes(sidecar, now_ns);
     warn_once(
         sidecar,
         rkt_process_set_drain(sidecar->set, rkt_send_queue_is_full(sidecar->queue), &result, &err),
@@ -366,6 +380,7 @@ static void step_draining(struct rkt_sidecar *sidecar, uint64_t now_ns)
         waited < sidecar->config.drain_timeout_ns)
         return;
     warn_once(sidecar, rkt_process_set_end(sidecar->set, &sidecar->job, &err), &err);
+    rkt_refusals_say(&sidecar->refusals, now_ns, true);
     if (sidecar->probe)
         rkt_clock_probe_schedule(sidecar->probe, BURST_COUNT, END_GAP_NS, false);
     enter(sidecar, PHASE_CLOCKING, now_ns);
@@ -473,7 +488,9 @@ void rkt_sidecar_wait(const struct rkt_sidecar *sidecar, uint64_t sleep_ns)
 
     if (!sidecar->is_orphan)
         polls[count++] = (struct pollfd){.fd = sidecar->config.control_fd, .events = POLLIN};
-    for (size_t i = 0; i < fd_count && sidecar->phase < PHASE_CLOCKING; i++)
+    /* the first is who waits to be taken in */
+    for (size_t i = sidecar->accept_due_ns > rkt_now_raw_ns();
+         i < fd_count && sidecar->phase < PHASE_CLOCKING; i++)
         polls[count++] = (struct pollfd){.fd = fds[i], .events = POLLIN};
     (void)ppoll(polls, count, &limit, NULL);
 }

@@ -71,6 +71,6 @@ endif()
 
 rkt_script_test(unit_capture_exports capture_exports.sh LABELS unit)
 rkt_script_test(unit_capture_install capture_install.sh LABELS unit)
-foreach(module send clock_pairs pace process_set)
+foreach(module send clock_pairs pace process_set refusals)
   rkt_test(unit_${module} SOURCES test_${module}.c LINK rkt_sidecar Threads::Threads LABELS unit)
 endforeach()
