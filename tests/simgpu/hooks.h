@@ -13,6 +13,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A call of the driver interface, on its caller's stack from enter to exit. */
@@ -60,11 +61,35 @@ struct simgpu_sync {
     uint32_t result;
 };
 
+/* Memory taken or given back. */
+struct simgpu_memory {
+    bool is_release;
+    bool is_async;        /* from the pool of the device, in the order of the stream */
+    uint32_t memory_kind; /* CUpti_ActivityMemoryKind */
+    uint32_t device_id;
+    uint32_t context_id;
+    uint32_t stream_id;
+    uint32_t correlation_id;
+    uint64_t address;
+    size_t bytes;
+    uint64_t time_ns;
+};
+
+/* Time that the driver took of the calling thread. */
+struct simgpu_overhead {
+    uint32_t kind; /* CUpti_ActivityOverheadKind */
+    uint32_t correlation_id;
+    uint64_t start_ns;
+    uint64_t end_ns;
+};
+
 struct simgpu_hooks {
     /* the calling thread; enter fills correlation_id and is_recorded */
     void (*enter)(struct simgpu_call *call);
     void (*exit)(const struct simgpu_call *call, uint64_t end_ns, uint32_t result);
     void (*sync)(const struct simgpu_sync *sync);
+    void (*memory)(const struct simgpu_memory *memory);
+    void (*overhead)(const struct simgpu_overhead *overhead);
     /* the calling thread, inside a call; NULL when nobody asked for it */
     void *(*reserve)(const struct simgpu_activity *activity);
     /* the device's thread, once per slot of reserve */

@@ -4,9 +4,11 @@
 
 #include <cuda.h>
 #include <cupti.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/simgpu/cuda/clock.h"
 #include "tests/simgpu/cuda/driver.h"
 #include "tests/simgpu/cuda/ptx.h"
 #include "tests/simgpu/cuda/report.h"
@@ -16,6 +18,7 @@
 struct CUfunc_st {
     struct CUfunc_st *next;
     bool has_duration;
+    _Atomic bool has_run;
     char name[]; /* terminated */
 };
 
@@ -57,8 +60,17 @@ static bool module_add(CUmodule module, const struct sim_ptx_entry *entry)
     return true;
 }
 
-static CUresult module_load(CUmodule *module, const char *text)
+static void report_overhead(const struct simgpu_call *call, uint32_t kind, uint64_t start_ns)
 {
+    struct simgpu_overhead overhead = {
+        .kind = kind, .start_ns = start_ns, .end_ns = sim_clock_now_ns()};
+
+    sim_report_overhead(call, &overhead);
+}
+
+static CUresult module_load(const struct simgpu_call *call, CUmodule *module, const char *text)
+{
+    uint64_t start_ns = sim_clock_now_ns();
     struct sim_ptx_entry entry;
     CUmodule made;
 
@@ -78,6 +90,7 @@ static CUresult module_load(CUmodule *module, const char *text)
     if (!made)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *module = made;
+    report_overhead(call, CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER, start_ns);
     return CUDA_SUCCESS;
 }
 
@@ -86,7 +99,7 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
     struct simgpu_call call;
 
     sim_report_enter(&call, CUPTI_DRIVER_TRACE_CBID_cuModuleLoadData);
-    return sim_report_exit(&call, module_load(module, image));
+    return sim_report_exit(&call, module_load(&call, module, image));
 }
 
 CUresult cuModuleUnload(CUmodule module)
@@ -158,6 +171,27 @@ static void describe(const CUlaunchConfig *config, CUfunction function,
     activity->shared_bytes = config->sharedMemBytes;
 }
 
+/* Functions are loaded when they are first needed. */
+static void report_first_run(const struct simgpu_call *call, CUfunction function)
+{
+    if (!atomic_exchange_explicit(&function->has_run, true, memory_order_relaxed))
+        report_overhead(call, CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING, sim_clock_now_ns());
+}
+
+static CUresult submit_work(const struct simgpu_call *call, struct sim_stream *sim,
+                            const struct sim_op *op)
+{
+    bool was_full = sim_stream_is_full(sim);
+    uint64_t start_ns = sim_clock_now_ns();
+    uint64_t ticket;
+
+    if (!sim_stream_submit(sim, op, &ticket))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (was_full)
+        report_overhead(call, CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL, start_ns);
+    return CUDA_SUCCESS;
+}
+
 static CUresult launch_submit(const struct simgpu_call *call, const CUlaunchConfig *config,
                               CUfunction function, void **params)
 {
@@ -165,7 +199,6 @@ static CUresult launch_submit(const struct simgpu_call *call, const CUlaunchConf
     struct sim_op op = {.kind = SIM_OP_WORK, .gate = next_gate};
     struct sim_stream *sim;
     CUcontext context;
-    uint64_t ticket;
     CUresult result = sim_stream_resolve(config->hStream, &sim, &context);
 
     if (result != CUDA_SUCCESS)
@@ -174,9 +207,10 @@ static CUresult launch_submit(const struct simgpu_call *call, const CUlaunchConf
     activity.device_id = (uint32_t)context->device;
     activity.context_id = context->id;
     activity.stream_id = sim_stream_id(sim);
+    report_first_run(call, function);
     op.duration_ns = launch_duration_ns(function, params);
     op.slot = sim_report_reserve(call, &activity);
-    return sim_stream_submit(sim, &op, &ticket) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    return submit_work(call, sim, &op);
 }
 
 /* A launch that fails gives its gate back unused. */

@@ -273,11 +273,16 @@ uint32_t sim_stream_id(const struct sim_stream *stream)
     return stream->id;
 }
 
+static bool is_full_locked(const struct sim_stream *stream)
+{
+    return stream->submitted - stream->completed >= SIM_STREAM_PENDING_MAX;
+}
+
 static void append_locked(struct sim_stream *stream, struct node *node)
 {
     struct sim_device *device = stream->device;
 
-    while (stream->submitted - stream->completed >= SIM_STREAM_PENDING_MAX)
+    while (is_full_locked(stream))
         pthread_cond_wait(&device->done, &device->lock);
     node->submit_ns = sim_clock_now_ns();
     node->seq = ++device->last_seq;
@@ -333,6 +338,16 @@ bool sim_stream_is_idle(struct sim_stream *stream)
     is_idle = stream->submitted == stream->completed;
     pthread_mutex_unlock(&stream->device->lock);
     return is_idle;
+}
+
+bool sim_stream_is_full(struct sim_stream *stream)
+{
+    bool is_full;
+
+    pthread_mutex_lock(&stream->device->lock);
+    is_full = is_full_locked(stream);
+    pthread_mutex_unlock(&stream->device->lock);
+    return is_full;
 }
 
 static bool has_work_locked(const struct sim_device *device, uint64_t last_seq)

@@ -70,6 +70,7 @@ bool sim_stream_submit(struct sim_stream *stream, const struct sim_op *op, uint6
 void sim_stream_wait(struct sim_stream *stream, uint64_t ticket);
 void sim_stream_wait_all(struct sim_stream *stream);
 bool sim_stream_is_idle(struct sim_stream *stream);
+bool sim_stream_is_full(struct sim_stream *stream); /* a submit would wait */
 void sim_device_wait_all(struct sim_device *device);
 
 struct sim_mark *sim_mark_create(struct sim_device *device);

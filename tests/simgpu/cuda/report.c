@@ -66,3 +66,26 @@ void sim_report_sync(const struct simgpu_call *call, struct simgpu_sync *sync)
     sync->end_ns = sim_clock_to_realtime_ns(sync->end_ns);
     table->sync(sync);
 }
+
+void sim_report_memory(const struct simgpu_call *call, struct simgpu_memory *memory)
+{
+    const struct simgpu_hooks *table = hooks_now();
+
+    if (!table)
+        return;
+    memory->correlation_id = call->correlation_id;
+    memory->time_ns = sim_clock_to_realtime_ns(memory->time_ns);
+    table->memory(memory);
+}
+
+void sim_report_overhead(const struct simgpu_call *call, struct simgpu_overhead *overhead)
+{
+    const struct simgpu_hooks *table = hooks_now();
+
+    if (!table)
+        return;
+    overhead->correlation_id = call->correlation_id;
+    overhead->start_ns = sim_clock_to_realtime_ns(overhead->start_ns);
+    overhead->end_ns = sim_clock_to_realtime_ns(overhead->end_ns);
+    table->overhead(overhead);
+}

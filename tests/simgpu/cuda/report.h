@@ -22,7 +22,9 @@ CUresult sim_report_exit(const struct simgpu_call *call, CUresult result);
 void *sim_report_reserve(const struct simgpu_call *call, struct simgpu_activity *activity);
 void sim_report_complete(void *slot, uint64_t start_ns, uint64_t end_ns); /* NULL is fine */
 
-/* `sync` with its times in CLOCK_MONOTONIC. */
+/* These with their times in CLOCK_MONOTONIC, and the correlation id still to be filled in. */
 void sim_report_sync(const struct simgpu_call *call, struct simgpu_sync *sync);
+void sim_report_memory(const struct simgpu_call *call, struct simgpu_memory *memory);
+void sim_report_overhead(const struct simgpu_call *call, struct simgpu_overhead *overhead);
 
 #endif

@@ -9,9 +9,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #include "tests/simgpu/cupti/layout.h"
+#include "tests/simgpu/cupti/overhead.h"
+#include "tests/simgpu/cupti/stamps.h"
 #include "tests/simgpu/cupti/state.h"
 #include "tests/simgpu/cupti/store.h"
 
@@ -38,12 +39,9 @@ CUptiResult cuptiGetVersion(uint32_t *version)
 
 CUptiResult cuptiGetTimestamp(uint64_t *timestamp)
 {
-    struct timespec ts;
-
     if (!timestamp)
         return say(CUPTI_ERROR_INVALID_PARAMETER);
-    clock_gettime(CLOCK_REALTIME, &ts);
-    *timestamp = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+    *timestamp = sim_stamp_now_ns();
     return say(CUPTI_SUCCESS);
 }
 
@@ -192,23 +190,24 @@ CUptiResult cuptiActivityEnableContext(CUcontext context, CUpti_ActivityKind kin
     return set_kind(kind, true);
 }
 
-CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable)
+static CUptiResult set_call(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, bool is_on)
 {
     if (!sim_state_connect())
         return say(CUPTI_ERROR_UNKNOWN);
     if (cbid == 0 || cbid >= SIM_CBID_MAX)
         return say(CUPTI_ERROR_INVALID_PARAMETER);
-    sim_state_set_driver_call(cbid, enable != 0);
+    sim_state_set_call(domain, cbid, is_on);
     return say(CUPTI_SUCCESS);
 }
 
-/* There is no runtime library here, so there is nothing to record. */
+CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable)
+{
+    return set_call(CUPTI_CB_DOMAIN_DRIVER_API, cbid, enable != 0);
+}
+
 CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable)
 {
-    (void)enable;
-    if (!sim_state_connect())
-        return say(CUPTI_ERROR_UNKNOWN);
-    return say(cbid == 0 ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS);
+    return set_call(CUPTI_CB_DOMAIN_RUNTIME_API, cbid, enable != 0);
 }
 
 CUptiResult cuptiActivityEnableLatencyTimestamps(uint8_t enable)
@@ -232,9 +231,12 @@ CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc t
 
 CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
+    uint64_t start_ns = sim_stamp_now_ns();
+
     if (!sim_state_connect())
         return say(CUPTI_ERROR_UNKNOWN);
     sim_store_flush((flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0);
+    sim_overhead_ended(CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, start_ns);
     return say(CUPTI_SUCCESS);
 }
 
@@ -326,13 +328,11 @@ CUptiResult cuptiGetThreadIdType(CUpti_ActivityThreadIdType *type)
     return say(CUPTI_SUCCESS);
 }
 
-/* Everything off, all buffers back to the client. */
+/* Everything off (with a kind of calls also the single ones), all buffers back to the client. */
 CUptiResult cuptiFinalize(void)
 {
     for (uint32_t kind = 0; kind < SIM_KIND_MAX; kind++)
         sim_state_set_kind(kind, false);
-    for (uint32_t cbid = 0; cbid < SIM_CBID_MAX; cbid++)
-        sim_state_set_driver_call(cbid, false);
     sim_state_version();
     sim_store_flush(true);
     return say(CUPTI_SUCCESS);

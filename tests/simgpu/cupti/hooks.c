@@ -2,15 +2,14 @@
 #include "tests/simgpu/cupti/hooks.h"
 
 #include <cupti.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tests/simgpu/cupti/layout.h"
+#include "tests/simgpu/cupti/overhead.h"
 #include "tests/simgpu/cupti/state.h"
 #include "tests/simgpu/cupti/store.h"
+#include "tests/simgpu/cupti/strings.h"
 
 /* The records begin with the layouts that every version shares; the rest stays zero. */
 union record {
@@ -19,59 +18,12 @@ union record {
     CUpti_ActivityMemset set;
     CUpti_ActivityAPI api;
     CUpti_ActivitySynchronization sync;
+    CUpti_ActivityMemory2 memory;
     uint64_t words[SIM_RECORD_BYTES_MAX / sizeof(uint64_t)];
 };
 
-/* Kernel names live as long as the process: clients keep pointers to them. */
-struct name {
-    struct name *next;
-    char text[];
-};
-
-static struct {
-    pthread_mutex_t lock; /* guards the list; a leaf */
-    struct name *names;
-} interned = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
 static _Atomic uint32_t completed_count;
 static _Atomic int64_t last_grid_id;
-
-static const char *find_name_locked(const char *text)
-{
-    for (const struct name *name = interned.names; name; name = name->next)
-        if (strcmp(name->text, text) == 0)
-            return name->text;
-    return NULL;
-}
-
-/* NULL: no memory. */
-static const char *intern(const char *text)
-{
-    const char *found;
-
-    pthread_mutex_lock(&interned.lock);
-    found = find_name_locked(text);
-    if (!found) {
-        size_t bytes = strlen(text) + 1;
-        struct name *name = malloc(sizeof(*name) + bytes);
-
-        if (name) {
-            memcpy(name->text, text, bytes);
-            name->next = interned.names;
-            interned.names = name;
-            found = name->text;
-        }
-    }
-    pthread_mutex_unlock(&interned.lock);
-    return found;
-}
-
-static uint32_t thread_id(void)
-{
-    if (sim_state_thread_id_type() == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)
-        return (uint32_t)gettid();
-    return (uint32_t)pthread_self();
-}
 
 static size_t bytes_of(uint32_t kind)
 {
@@ -81,7 +33,7 @@ static size_t bytes_of(uint32_t kind)
 static void report_enter(struct simgpu_call *call)
 {
     call->correlation_id = sim_state_next_correlation_id();
-    call->is_recorded = sim_state_records_driver_call(call->cbid);
+    call->is_recorded = sim_state_records_call(CUPTI_CB_DOMAIN_DRIVER_API, call->cbid);
 }
 
 static void report_exit(const struct simgpu_call *call, uint64_t end_ns, uint32_t result)
@@ -92,7 +44,7 @@ static void report_exit(const struct simgpu_call *call, uint64_t end_ns, uint32_
                                .start = call->start_ns,
                                .end = end_ns,
                                .processId = (uint32_t)getpid(),
-                               .threadId = thread_id(),
+                               .threadId = sim_state_thread_id(),
                                .correlationId = call->correlation_id,
                                .returnValue = result,
                            }};
@@ -117,6 +69,33 @@ static void report_sync(const struct simgpu_sync *sync)
         sim_store_write(&record, bytes_of(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION));
 }
 
+static void report_memory(const struct simgpu_memory *memory)
+{
+    union record record = {
+        .memory = {
+            .kind = CUPTI_ACTIVITY_KIND_MEMORY2,
+            .memoryOperationType = memory->is_release
+                                       ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE
+                                       : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION,
+            .memoryKind = (CUpti_ActivityMemoryKind)memory->memory_kind,
+            .correlationId = memory->correlation_id,
+            .address = memory->address,
+            .bytes = memory->bytes,
+            .timestamp = memory->time_ns,
+            .processId = (uint32_t)getpid(),
+            .deviceId = memory->device_id,
+            .contextId = memory->context_id,
+            .streamId = memory->stream_id,
+            .isAsync = memory->is_async,
+            .memoryPoolConfig.memoryPoolType = memory->is_async
+                                                   ? CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL
+                                                   : CUPTI_ACTIVITY_MEMORY_POOL_TYPE_INVALID,
+        }};
+
+    if (sim_state_has_kind(CUPTI_ACTIVITY_KIND_MEMORY2))
+        sim_store_write(&record, bytes_of(CUPTI_ACTIVITY_KIND_MEMORY2));
+}
+
 static void *reserve_kernel(const struct simgpu_activity *activity)
 {
     uint32_t kind = sim_state_has_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
@@ -138,7 +117,7 @@ static void *reserve_kernel(const struct simgpu_activity *activity)
             .dynamicSharedMemory = (int32_t)activity->shared_bytes,
             .correlationId = activity->correlation_id,
             .gridId = atomic_fetch_add_explicit(&last_grid_id, 1, memory_order_relaxed) + 1,
-            .name = intern(activity->name),
+            .name = sim_string_intern(activity->name),
         }};
 
     if (!sim_state_has_kind(kind))
@@ -214,6 +193,8 @@ const struct simgpu_hooks sim_hooks = {
     .enter = report_enter,
     .exit = report_exit,
     .sync = report_sync,
+    .memory = report_memory,
+    .overhead = sim_overhead_write,
     .reserve = reserve,
     .complete = complete,
 };

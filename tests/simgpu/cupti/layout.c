@@ -3,35 +3,40 @@
 
 #include <cupti.h>
 
-struct row {
+/* Of one kind the newest first. */
+static const struct {
     uint32_t kind;
-    uint16_t bytes_11_8;
-    uint16_t bytes_12_0;
-    uint16_t bytes_12_8;
-    uint16_t bytes_13_0;
-};
-
-static const struct row ROWS[] = {
-    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 200, 208, 208, 216},
-    {CUPTI_ACTIVITY_KIND_KERNEL, 200, 208, 208, 216},
-    {CUPTI_ACTIVITY_KIND_MEMCPY, 88, 88, 96, 96},
-    {CUPTI_ACTIVITY_KIND_MEMSET, 88, 88, 88, 88},
-    {CUPTI_ACTIVITY_KIND_DRIVER, 40, 40, 40, 40},
-    {CUPTI_ACTIVITY_KIND_RUNTIME, 40, 40, 40, 40},
-    {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, 40, 40, 56, 56},
-    {CUPTI_ACTIVITY_KIND_OVERHEAD, 40, 40, 56, 56},
+    uint32_t since;
+    size_t bytes;
+} ROWS[] = {
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, SIM_CUPTI_13_3, 232},
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, SIM_CUPTI_13_1, 224},
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, SIM_CUPTI_13_0, 216},
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, SIM_CUPTI_12_0, 208},
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 0, 200},
+    {CUPTI_ACTIVITY_KIND_MEMCPY, SIM_CUPTI_12_8, 96},
+    {CUPTI_ACTIVITY_KIND_MEMCPY, 0, 88},
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, 0, 96},
+    {CUPTI_ACTIVITY_KIND_MEMSET, 0, 88},
+    {CUPTI_ACTIVITY_KIND_MEMORY2, SIM_CUPTI_12_6, 128},
+    {CUPTI_ACTIVITY_KIND_MEMORY2, 0, 120},
+    {CUPTI_ACTIVITY_KIND_DRIVER, 0, 40},
+    {CUPTI_ACTIVITY_KIND_RUNTIME, 0, 40},
+    {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, SIM_CUPTI_12_8, 56},
+    {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, 0, 40},
+    {CUPTI_ACTIVITY_KIND_OVERHEAD, SIM_CUPTI_12_4, 56},
+    {CUPTI_ACTIVITY_KIND_OVERHEAD, SIM_CUPTI_12_2, 48},
+    {CUPTI_ACTIVITY_KIND_OVERHEAD, 0, 40},
+    {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, SIM_CUPTI_12_3, 56},
+    {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, 0, 48},
 };
 
 size_t sim_record_bytes(uint32_t version, uint32_t kind)
 {
-    for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]); i++) {
-        if (ROWS[i].kind != kind)
-            continue;
-        if (version >= SIM_CUPTI_13_0)
-            return ROWS[i].bytes_13_0;
-        if (version >= SIM_CUPTI_12_8)
-            return ROWS[i].bytes_12_8;
-        return version >= SIM_CUPTI_12_0 ? ROWS[i].bytes_12_0 : ROWS[i].bytes_11_8;
-    }
+    if (kind == CUPTI_ACTIVITY_KIND_KERNEL) /* the same record */
+        kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]); i++)
+        if (ROWS[i].kind == kind && version >= ROWS[i].since)
+            return ROWS[i].bytes;
     return 0;
 }

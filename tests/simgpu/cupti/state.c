@@ -6,8 +6,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/simgpu/cupti/hooks.h"
+#include "tests/simgpu/cupti/overhead.h"
 #include "tests/simgpu/cupti/store.h"
 
 #define VERSION_DEFAULT 130001
@@ -25,8 +27,8 @@ static struct {
     bool is_connected; /* guarded by connect_lock */
 
     _Atomic bool kinds[SIM_KIND_MAX];
-    _Atomic bool driver_calls[SIM_CBID_MAX];
-    _Atomic uint32_t api_users; /* kinds and single calls that record calls */
+    _Atomic bool calls[CUPTI_CB_DOMAIN_RUNTIME_API + 1][SIM_CBID_MAX];
+    _Atomic uint32_t recorded_calls; /* how many of them are on */
     _Atomic uint32_t last_correlation_id;
     _Atomic uint32_t thread_id_type;
 } state = {.once = PTHREAD_ONCE_INIT, .connect_lock = PTHREAD_MUTEX_INITIALIZER};
@@ -50,9 +52,15 @@ static bool mode_is(const char *wanted)
     return mode && strcmp(mode, wanted) == 0;
 }
 
+static void tell_request(uint64_t start_ns)
+{
+    sim_overhead_ended(CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST, start_ns);
+}
+
 static void read_environment(void)
 {
-    struct sim_store_options options = {.aborts_on_null = mode_is("null-aborts")};
+    struct sim_store_options options = {.aborts_on_null = mode_is("null-aborts"),
+                                        .requested_ended = tell_request};
 
     state.version = env_number("SIMGPU_CUPTI_VERSION", VERSION_DEFAULT);
     state.zero_every = env_number("SIMGPU_CUPTI_ZERO_EVERY", 0);
@@ -112,41 +120,45 @@ bool sim_state_has_kind(uint32_t kind)
     return kind < SIM_KIND_MAX && atomic_load_explicit(&state.kinds[kind], memory_order_relaxed);
 }
 
-static void set_switch(_Atomic bool *flag, bool is_on, bool records_calls)
+static void set_all_calls(CUpti_CallbackDomain domain, bool is_on)
 {
-    bool was_on = atomic_exchange_explicit(flag, is_on, memory_order_relaxed);
-
-    if (records_calls && is_on && !was_on)
-        atomic_fetch_add_explicit(&state.api_users, 1, memory_order_relaxed);
-    if (records_calls && !is_on && was_on)
-        atomic_fetch_sub_explicit(&state.api_users, 1, memory_order_relaxed);
+    for (uint32_t cbid = 1; cbid < SIM_CBID_MAX; cbid++)
+        sim_state_set_call(domain, cbid, is_on);
 }
 
 void sim_state_set_kind(uint32_t kind, bool is_on)
 {
-    bool records_calls = kind == CUPTI_ACTIVITY_KIND_DRIVER || kind == CUPTI_ACTIVITY_KIND_RUNTIME;
-
-    if (kind < SIM_KIND_MAX)
-        set_switch(&state.kinds[kind], is_on, records_calls);
+    if (kind >= SIM_KIND_MAX)
+        return;
+    atomic_store_explicit(&state.kinds[kind], is_on, memory_order_relaxed);
+    if (kind == CUPTI_ACTIVITY_KIND_DRIVER)
+        set_all_calls(CUPTI_CB_DOMAIN_DRIVER_API, is_on);
+    if (kind == CUPTI_ACTIVITY_KIND_RUNTIME)
+        set_all_calls(CUPTI_CB_DOMAIN_RUNTIME_API, is_on);
 }
 
-void sim_state_set_driver_call(uint32_t cbid, bool is_on)
+void sim_state_set_call(CUpti_CallbackDomain domain, uint32_t cbid, bool is_on)
 {
-    if (cbid < SIM_CBID_MAX)
-        set_switch(&state.driver_calls[cbid], is_on, true);
+    bool was_on;
+
+    if (cbid >= SIM_CBID_MAX)
+        return;
+    was_on = atomic_exchange_explicit(&state.calls[domain][cbid], is_on, memory_order_relaxed);
+    if (is_on && !was_on)
+        atomic_fetch_add_explicit(&state.recorded_calls, 1, memory_order_relaxed);
+    if (!is_on && was_on)
+        atomic_fetch_sub_explicit(&state.recorded_calls, 1, memory_order_relaxed);
 }
 
-bool sim_state_records_driver_call(uint32_t cbid)
+bool sim_state_records_call(CUpti_CallbackDomain domain, uint32_t cbid)
 {
-    if (sim_state_has_kind(CUPTI_ACTIVITY_KIND_DRIVER))
-        return true;
     return cbid < SIM_CBID_MAX &&
-           atomic_load_explicit(&state.driver_calls[cbid], memory_order_relaxed);
+           atomic_load_explicit(&state.calls[domain][cbid], memory_order_relaxed);
 }
 
 uint32_t sim_state_next_correlation_id(void)
 {
-    if (atomic_load_explicit(&state.api_users, memory_order_relaxed) == 0)
+    if (atomic_load_explicit(&state.recorded_calls, memory_order_relaxed) == 0)
         return 0;
     return atomic_fetch_add_explicit(&state.last_correlation_id, 1, memory_order_relaxed) + 1;
 }
@@ -160,4 +172,11 @@ CUpti_ActivityThreadIdType sim_state_thread_id_type(void)
 {
     return (CUpti_ActivityThreadIdType)atomic_load_explicit(&state.thread_id_type,
                                                             memory_order_relaxed);
+}
+
+uint32_t sim_state_thread_id(void)
+{
+    if (sim_state_thread_id_type() == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)
+        return (uint32_t)gettid();
+    return (uint32_t)pthread_self();
 }

@@ -32,14 +32,16 @@ uint32_t sim_state_zero_every(void);
 bool sim_state_has_kind(uint32_t kind);
 void sim_state_set_kind(uint32_t kind, bool is_on);
 
-/* Calls of the driver interface one by one, beside the whole kind DRIVER. */
-void sim_state_set_driver_call(uint32_t cbid, bool is_on);
-bool sim_state_records_driver_call(uint32_t cbid);
+/* Calls one by one, of domain DRIVER_API or RUNTIME_API. The kinds DRIVER and RUNTIME switch all of
+ * them, so that single ones can be taken out after it, or put in without it. */
+void sim_state_set_call(CUpti_CallbackDomain domain, uint32_t cbid, bool is_on);
+bool sim_state_records_call(CUpti_CallbackDomain domain, uint32_t cbid);
 
 /* Correlation ids exist while any call is recorded. 0: none are. */
 uint32_t sim_state_next_correlation_id(void);
 
 void sim_state_set_thread_id_type(CUpti_ActivityThreadIdType type);
 CUpti_ActivityThreadIdType sim_state_thread_id_type(void);
+uint32_t sim_state_thread_id(void); /* the caller's, as records have it */
 
 #endif

@@ -7,9 +7,12 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "tests/simgpu/cupti/stamps.h"
+
 #define START_OFFSET 16
 #define END_OFFSET 24
 #define RECORD_ALIGN 8u
+#define TELLING UINT64_MAX
 
 struct buffer {
     struct buffer *next;
@@ -23,6 +26,7 @@ struct buffer {
 
 struct thread {
     struct buffer *current;
+    uint64_t request_ns; /* its own: when it asked for a buffer, not told yet; 0: all is told */
 };
 
 struct sim_slot {
@@ -201,12 +205,16 @@ static bool request_buffer(struct thread *thread, size_t needed_bytes)
     pthread_mutex_lock(&store.lock);
     requested = store.requested;
     pthread_mutex_unlock(&store.lock);
+    if (thread->request_ns == 0)
+        thread->request_ns = sim_stamp_now_ns();
     if (buffer && requested)
         requested(&buffer->data, &buffer->bytes, &record_max);
     if (!buffer || !buffer->data || buffer->bytes < needed_bytes) {
         if (store.options.aborts_on_null && buffer && !buffer->data)
             abort();
         free(buffer);
+        if (thread->request_ns != TELLING)
+            thread->request_ns = 0; /* nobody is told of a request in vain */
         return false;
     }
     memset(buffer->data, 0, buffer->bytes);
@@ -258,25 +266,41 @@ static uint8_t *append_locked(struct buffer *buffer, const void *record, size_t 
     return place;
 }
 
+/* Only now that a record is in the new buffer, so that a tiny one cannot hold nothing else. */
+static void tell_request(struct thread *thread)
+{
+    uint64_t request_ns = thread->request_ns;
+
+    if (request_ns == 0 || request_ns == TELLING)
+        return;
+    thread->request_ns = TELLING;
+    store.options.requested_ended(request_ns);
+    thread->request_ns = 0;
+}
+
 bool sim_store_write(const void *record, size_t bytes)
 {
+    struct thread *thread = this_thread();
+
     if (!make_room_and_lock(bytes))
         return false;
-    append_locked(this_thread()->current, record, bytes);
+    append_locked(thread->current, record, bytes);
     pthread_mutex_unlock(&store.lock);
+    tell_request(thread);
     return true;
 }
 
 struct sim_slot *sim_store_reserve(const void *record, size_t bytes)
 {
     struct sim_slot *slot = calloc(1, sizeof(*slot));
+    struct thread *thread = this_thread();
     struct buffer *buffer;
 
     if (!slot || !make_room_and_lock(bytes)) {
         free(slot);
         return NULL;
     }
-    buffer = this_thread()->current;
+    buffer = thread->current;
     slot->record = append_locked(buffer, record, bytes);
     slot->buffer = buffer;
     slot->next = buffer->slots;
@@ -285,6 +309,7 @@ struct sim_slot *sim_store_reserve(const void *record, size_t bytes)
     buffer->slots = slot;
     buffer->incomplete_count++;
     pthread_mutex_unlock(&store.lock);
+    tell_request(thread);
     return slot;
 }
 

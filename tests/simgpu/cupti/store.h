@@ -23,6 +23,7 @@ struct sim_slot; /* a record that is not complete */
 
 struct sim_store_options {
     bool aborts_on_null; /* as libraries before 12.9 do when `requested` gives no buffer */
+    void (*requested_ended)(uint64_t start_ns); /* on the thread that asked; may write records */
 };
 
 /* Once, before the others. */

@@ -56,10 +56,13 @@ static void completed(CUcontext context, uint32_t stream_id, uint8_t *buffer, si
 
 static void fill_one_buffer(const struct test_gpu *gpu)
 {
-    static const CUpti_ActivityKind KINDS[] = {
-        CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-        CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_DRIVER,
-        CUPTI_ACTIVITY_KIND_SYNCHRONIZATION};
+    static const CUpti_ActivityKind KINDS[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                               CUPTI_ACTIVITY_KIND_MEMCPY,
+                                               CUPTI_ACTIVITY_KIND_MEMSET,
+                                               CUPTI_ACTIVITY_KIND_DRIVER,
+                                               CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+                                               CUPTI_ACTIVITY_KIND_MEMORY2,
+                                               CUPTI_ACTIVITY_KIND_OVERHEAD};
     static char host[64];
     CUdeviceptr device;
 
