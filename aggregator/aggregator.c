@@ -8,6 +8,7 @@
 #include "aggregator/finish.h"
 #include "aggregator/receiver.h"
 #include "aggregator/run_state.h"
+#include "aggregator/window_orders.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/run_message.h"
@@ -22,6 +23,7 @@ struct rkt_aggregator {
     struct rkt_receiver *receiver;
     struct rkt_clock_answer *clocks;
     struct rkt_run_state *state;
+    struct rkt_window_orders *windows;
     struct rkt_peer_info *peers;
 
     uint64_t now_ns; /* of the step under way */
@@ -43,11 +45,15 @@ static enum rkt_status create_parts(struct rkt_aggregator *aggregator, uint64_t 
                                     struct rkt_error *err)
 {
     const struct rkt_aggregator_config *config = &aggregator->config;
+    const struct rkt_window_orders_config windows = {.rank_count = aggregator->rank_count,
+                                                     .delay_ns = config->window_delay_ns,
+                                                     .duration_ns = config->window_duration_ns};
     enum rkt_status status;
 
+    aggregator->windows = rkt_window_orders_create(&windows);
     aggregator->state = rkt_run_state_create(aggregator->rank_count, now_ns);
     aggregator->peers = calloc((size_t)aggregator->rank_count, sizeof(*aggregator->peers));
-    if (!aggregator->state || !aggregator->peers)
+    if (!aggregator->state || !aggregator->peers || !aggregator->windows)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a run of %d", aggregator->rank_count);
     aggregator->peers[0].node = config->node;
     aggregator->peers[0].is_per_node = config->is_per_node;
@@ -85,6 +91,7 @@ void rkt_aggregator_destroy(struct rkt_aggregator *aggregator)
     rkt_receiver_destroy(aggregator->receiver);
     rkt_clock_answer_destroy(aggregator->clocks);
     rkt_run_state_destroy(aggregator->state);
+    rkt_window_orders_destroy(aggregator->windows);
     free(aggregator->peers);
     free(aggregator);
 }
@@ -139,6 +146,7 @@ static void welcome(struct rkt_aggregator *aggregator, int rank,
         message.flags |= RKT_RUN_FLAG_CLOCK_LEADER;
     (void)snprintf(message.host, sizeof(message.host), "%s", aggregator->config.master_host);
     say(aggregator, rank, &message);
+    rkt_window_orders_start(aggregator->windows, aggregator->now_ns);
 }
 
 void rkt_aggregator_refuse_all(struct rkt_transport *transport, const struct rkt_error *err)
@@ -175,7 +183,33 @@ static void job_failed(struct rkt_aggregator *aggregator, int rank, int32_t code
         say_to_all(aggregator, &message);
 }
 
+static void order_window(struct rkt_aggregator *aggregator)
+{
+    struct rkt_run_message message = {.type = RKT_RUN_WINDOW};
+    struct rkt_window_order order;
+
+    if (!rkt_window_orders_next(aggregator->windows, aggregator->now_ns, &order))
+        return;
+    if (order.is_open)
+        message.flags |= RKT_RUN_FLAG_IS_OPEN;
+    if (order.has_step)
+        message.flags |= RKT_RUN_FLAG_HAS_STEP;
+    message.step = order.from_step;
+    rkt_log(RKT_LOG_INFO, "aggregator", "the capture window changes", "open=%d from_step=%lld",
+            order.is_open, order.has_step ? (long long)order.from_step : -1LL);
+    say_to_all(aggregator, &message);
+}
+
 /* ---- from the sidecars ---- */
+
+static void note_step(struct rkt_aggregator *aggregator, int rank,
+                      const struct rkt_run_message *message)
+{
+    if (message->flags & RKT_RUN_FLAG_HAS_STEP)
+        rkt_window_orders_step(aggregator->windows, rank, message->step, aggregator->now_ns);
+    else
+        rkt_window_orders_no_step(aggregator->windows, rank);
+}
 
 static void take(struct rkt_aggregator *aggregator, int rank, const struct rkt_run_message *message)
 {
@@ -183,13 +217,21 @@ static void take(struct rkt_aggregator *aggregator, int rank, const struct rkt_r
     case RKT_RUN_HELLO:
         welcome(aggregator, rank, message);
         break;
+    case RKT_RUN_HEARTBEAT:
+        note_step(aggregator, rank, message);
+        break;
+    case RKT_RUN_TOGGLE:
+        note_step(aggregator, rank, message);
+        rkt_window_orders_toggle(aggregator->windows, message->flags & RKT_RUN_FLAG_IS_OPEN,
+                                 aggregator->now_ns);
+        break;
     case RKT_RUN_JOB_FAILED:
         job_failed(aggregator, rank, message->value);
         break;
     case RKT_RUN_FLUSHED:
         rkt_run_state_flushed(aggregator->state, rank);
         break;
-    default: /* a heartbeat, or a type of a later version */
+    default: /* a type of a later version */
         break;
     }
 }
@@ -313,6 +355,7 @@ bool rkt_aggregator_step(struct rkt_aggregator *aggregator, uint64_t now_ns)
     aggregator->now_ns = now_ns;
     while (take_control(aggregator)) {
     }
+    order_window(aggregator);
     is_busy = rkt_receiver_step(aggregator->receiver, heard_frame, aggregator);
     is_busy |= rkt_clock_answer_step(aggregator->clocks, NULL);
     if (now_ns >= aggregator->heartbeat_due_ns && aggregator->phase < RKT_AGGREGATOR_LEAVING) {

@@ -43,6 +43,9 @@ struct rkt_aggregator_config {
     uint16_t master_port; /* free on this host a moment ago */
     bool is_per_node;
     bool is_abort_on_failure;
+    /* When capture opens and closes, counted from the first job's start; 0: not by time. */
+    uint64_t window_delay_ns;
+    uint64_t window_duration_ns;
 };
 
 enum rkt_status rkt_aggregator_create(const struct rkt_aggregator_config *config, uint64_t now_ns,

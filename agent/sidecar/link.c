@@ -43,6 +43,21 @@ enum rkt_status rkt_link_say(struct rkt_link *link, enum rkt_run_type type, int3
     return say(link, &message, err);
 }
 
+static enum rkt_status say_with_step(struct rkt_link *link, enum rkt_run_type type, uint32_t flags,
+                                     struct rkt_error *err)
+{
+    struct rkt_run_message message = {.type = (uint16_t)type, .flags = flags, .step = link->step};
+
+    if (link->has_step)
+        message.flags |= RKT_RUN_FLAG_HAS_STEP;
+    return say(link, &message, err);
+}
+
+enum rkt_status rkt_link_toggle(struct rkt_link *link, bool is_open, struct rkt_error *err)
+{
+    return say_with_step(link, RKT_RUN_TOGGLE, is_open ? RKT_RUN_FLAG_IS_OPEN : 0, err);
+}
+
 static void take(struct rkt_link *link, const struct rkt_run_message *message)
 {
     switch (message->type) {
@@ -61,6 +76,10 @@ static void take(struct rkt_link *link, const struct rkt_run_message *message)
     case RKT_RUN_LEAVE:
         link->leave = *message;
         link->has_leave = true;
+        break;
+    case RKT_RUN_WINDOW:
+        link->window = *message;
+        link->has_window = true;
         break;
     default: /* a heartbeat, or a type of a later version */
         break;
@@ -106,7 +125,7 @@ bool rkt_link_step(struct rkt_link *link, uint64_t now_ns)
         was_busy = true;
     }
     if (now_ns >= link->heartbeat_due_ns) {
-        (void)rkt_link_say(link, RKT_RUN_HEARTBEAT, 0, NULL);
+        (void)say_with_step(link, RKT_RUN_HEARTBEAT, 0, NULL);
         link->heartbeat_due_ns = now_ns + heartbeat_gap_ns(link, now_ns);
     }
     return was_busy;

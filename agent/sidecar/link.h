@@ -33,9 +33,15 @@ struct rkt_link {
     bool is_refused;
     bool has_abort;
     bool has_leave;
+    bool has_window;                /* an order; the reader takes it by setting this to false */
     struct rkt_run_message welcome; /* or the refusal */
     int32_t abort_rank;
     struct rkt_run_message leave;
+    struct rkt_run_message window;
+
+    /* set by the user before each step: where its job is, as heartbeats say */
+    bool has_step;
+    uint64_t step;
 };
 
 /* What HELLO says of this sidecar. */
@@ -55,6 +61,9 @@ bool rkt_link_step(struct rkt_link *link, uint64_t now_ns);
 
 enum rkt_status rkt_link_say(struct rkt_link *link, enum rkt_run_type type, int32_t value,
                              struct rkt_error *err);
+
+/* The user wants the capture window toggled; `is_open` is how it is here. */
+enum rkt_status rkt_link_toggle(struct rkt_link *link, bool is_open, struct rkt_error *err);
 
 bool rkt_link_is_silent(const struct rkt_link *link, uint64_t now_ns);
 

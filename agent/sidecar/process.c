@@ -25,6 +25,7 @@ struct rkt_process {
     bool is_finished; /* as of the last drain */
     bool was_closed;  /* capture closed in good order */
     bool has_failed;  /* an error was returned once */
+    bool is_window_closed;
 
     /* how much it looks like the main process */
     uint64_t first_comm_ns; /* UINT64_MAX: made no communicator */
@@ -125,7 +126,8 @@ static bool is_frequent(uint8_t kind)
     }
 }
 
-static void note_role_hints(struct rkt_process *process, const struct rkt_event *event)
+/* What the sidecar itself wants to know of an event. */
+static void note_event(struct rkt_process *process, const struct rkt_event *event)
 {
     switch (event->kind) {
     case RKT_EVENT_COMM:
@@ -139,6 +141,9 @@ static void note_role_hints(struct rkt_process *process, const struct rkt_event 
     case RKT_EVENT_MEMCPY:
     case RKT_EVENT_MEMSET:
         process->gpu_count++;
+        break;
+    case RKT_EVENT_WINDOW:
+        process->is_window_closed = event->type == RKT_WINDOW_CLOSED;
         break;
     default: /* any byte can stand here */
         break;
@@ -165,7 +170,7 @@ static enum rkt_status take_event(struct rkt_process *process, bool drops_freque
         rkt_losses_add(&process->losses, RKT_LOSS_BAD_STAMP, RKT_EVENT_NONE, 1);
         return RKT_OK;
     }
-    note_role_hints(process, event);
+    note_event(process, event);
     if (drops_frequent && is_frequent(event->kind)) {
         rkt_losses_add(&process->losses, RKT_LOSS_SEND_QUEUE, event->kind, 1);
         return RKT_OK;
@@ -252,6 +257,23 @@ enum rkt_status rkt_process_drain(struct rkt_process *process, bool drops_freque
         return RKT_OK;
     process->has_failed = true;
     return first;
+}
+
+bool rkt_process_step(const struct rkt_process *process, uint64_t *step_out)
+{
+    return process->peer.region && rkt_region_step(process->peer.region, step_out);
+}
+
+bool rkt_process_is_window_open(const struct rkt_process *process)
+{
+    return !process->is_window_closed;
+}
+
+void rkt_process_order_window(struct rkt_process *process,
+                              const struct rkt_region_window_order *order)
+{
+    if (process->peer.region)
+        rkt_region_order_window(process->peer.region, order);
 }
 
 enum rkt_status rkt_process_flush(struct rkt_process *process, struct rkt_error *err)

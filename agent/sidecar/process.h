@@ -45,6 +45,15 @@ enum rkt_status rkt_process_drain(struct rkt_process *process, bool drops_freque
                                   struct rkt_event *buffer, struct rkt_drain_result *result,
                                   struct rkt_error *err);
 
+/*
+ * The step that it is in; false when it marks none or is gone. Whether its capture window is open, as
+ * far as its events tell. An order on that window.
+ */
+bool rkt_process_step(const struct rkt_process *process, uint64_t *step_out);
+bool rkt_process_is_window_open(const struct rkt_process *process);
+void rkt_process_order_window(struct rkt_process *process,
+                              const struct rkt_region_window_order *order);
+
 /* Encode what waits for a fuller batch, and what was lost since the last flush. */
 enum rkt_status rkt_process_flush(struct rkt_process *process, struct rkt_error *err);
 

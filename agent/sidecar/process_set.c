@@ -16,6 +16,8 @@ struct rkt_process_set {
     size_t count;
     size_t cap;
     uint32_t next_index; /* of the next source */
+    bool has_order;
+    struct rkt_region_window_order order; /* the last one on capture windows */
     struct rkt_event buffer[RKT_DRAIN_EVENTS];
 };
 
@@ -163,6 +165,8 @@ enum rkt_status rkt_process_set_accept(struct rkt_process_set *set, struct rkt_e
                                 &set->processes[set->count], err);
     if (status != RKT_OK)
         return status;
+    if (set->has_order)
+        rkt_process_order_window(set->processes[set->count], &set->order);
     set->count++;
     set->next_index++;
     return settle(set, err);
@@ -190,6 +194,38 @@ enum rkt_status rkt_process_set_flush(struct rkt_process_set *set, struct rkt_er
     for (size_t i = 0; i < set->count; i++)
         keep_first_error(rkt_process_flush(set->processes[i], err), &first);
     return first;
+}
+
+bool rkt_process_set_step(const struct rkt_process_set *set, uint64_t *step_out)
+{
+    bool has_step = false;
+    uint64_t step;
+
+    for (size_t i = 0; i < set->count; i++) {
+        if (!rkt_process_step(set->processes[i], &step) || (has_step && step <= *step_out))
+            continue;
+        has_step = true;
+        *step_out = step;
+    }
+    return has_step;
+}
+
+bool rkt_process_set_is_window_open(const struct rkt_process_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (rkt_process_is_window_open(set->processes[i]))
+            return true;
+    }
+    return set->count == 0 && !set->config.capture.is_closed;
+}
+
+void rkt_process_set_order_window(struct rkt_process_set *set,
+                                  const struct rkt_region_window_order *order)
+{
+    set->has_order = true;
+    set->order = *order;
+    for (size_t i = 0; i < set->count; i++)
+        rkt_process_order_window(set->processes[i], order);
 }
 
 size_t rkt_process_set_live_count(const struct rkt_process_set *set)

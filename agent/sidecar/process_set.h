@@ -64,6 +64,16 @@ enum rkt_status rkt_process_set_drain(struct rkt_process_set *set, bool drops_fr
 
 enum rkt_status rkt_process_set_flush(struct rkt_process_set *set, struct rkt_error *err);
 
+/* The furthest step that any process is in; false when none marks steps. */
+bool rkt_process_set_step(const struct rkt_process_set *set, uint64_t *step_out);
+
+/* Whether any process records; without processes: whether the first one will. */
+bool rkt_process_set_is_window_open(const struct rkt_process_set *set);
+
+/* For all processes, also those that come later. */
+void rkt_process_set_order_window(struct rkt_process_set *set,
+                                  const struct rkt_region_window_order *order);
+
 /* Processes that may still bring events. */
 size_t rkt_process_set_live_count(const struct rkt_process_set *set);
 

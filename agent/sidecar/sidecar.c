@@ -229,6 +229,9 @@ static void take_control(struct rkt_sidecar *sidecar, const struct rkt_control_m
     case RKT_CONTROL_REPORT_DONE:
         sidecar->is_report_done = true;
         break;
+    case RKT_CONTROL_TOGGLE:
+        (void)rkt_link_toggle(&sidecar->link, rkt_process_set_is_window_open(sidecar->set), NULL);
+        break;
     case RKT_CONTROL_STOP:
         stop(sidecar, now_ns);
         break;
@@ -310,6 +313,20 @@ static void move_own_events(struct rkt_sidecar *sidecar, uint64_t now_ns,
         activity->wants_soon = true;
     if (!rkt_send_queue_is_empty(sidecar->queue) && !rkt_link_is_silent(&sidecar->link, now_ns))
         activity->wants_soon = true;
+}
+
+/* ---- capture windows ---- */
+
+static void take_window_order(struct rkt_sidecar *sidecar)
+{
+    const struct rkt_run_message *message = &sidecar->link.window;
+    struct rkt_region_window_order order = {
+        .from_step = message->step, /* 0, which is at once, where there is none */
+        .is_open = (message->flags & RKT_RUN_FLAG_IS_OPEN) != 0,
+    };
+
+    sidecar->link.has_window = false;
+    rkt_process_set_order_window(sidecar->set, &order);
 }
 
 /* ---- another rank failed ---- */
@@ -461,9 +478,12 @@ void rkt_sidecar_step(struct rkt_sidecar *sidecar, uint64_t now_ns, struct rkt_a
 {
     if (sidecar->phase == PHASE_LEFT)
         return;
+    sidecar->link.has_step = rkt_process_set_step(sidecar->set, &sidecar->link.step);
     hear_supervisor(sidecar, now_ns);
     if (rkt_link_step(&sidecar->link, now_ns))
         activity->wants_soon = true;
+    if (sidecar->link.has_window)
+        take_window_order(sidecar);
     move_events(sidecar, now_ns, activity);
     move_own_events(sidecar, now_ns, activity);
     step_abort(sidecar, now_ns);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-foreach(module run_state source_stream)
+foreach(module run_state source_stream window_orders)
   rkt_test(unit_${module} SOURCES test_${module}.c LINK rkt_aggregator LABELS unit)
 endforeach()
 # Both ends of a protocol.
 rkt_test(unit_clock_burst SOURCES test_clock_burst.c LINK rkt_sidecar rkt_aggregator LABELS unit)
-rkt_test(unit_run SOURCES test_run.c LINK rkt_sidecar rkt_aggregator LABELS unit)
+rkt_test(unit_run SOURCES test_run.c LINK rkt_sidecar rkt_aggregator Threads::Threads LABELS unit)

@@ -5,6 +5,7 @@
  */
 #include "rkt_test.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -307,6 +308,109 @@ static void others_leave_when_rank_0_is_dead_and_their_jobs_have_ended(void **st
     }
 }
 
+/* ---- capture windows ---- */
+
+/* The capture side of a rank's job. */
+struct capture {
+    const char *socket;
+    struct rkt_region *region;
+    int fd;
+    _Atomic bool has_met;
+};
+
+static void *connect_capture(void *arg)
+{
+    struct capture *capture = arg;
+    struct rkt_welcome welcome;
+    struct rkt_hello hello;
+
+    rkt_hello_fill(&hello);
+    if (rkt_hello_connect(capture->socket, &hello, &welcome, &capture->region, &capture->fd,
+                          NULL) != RKT_OK)
+        capture->region = NULL;
+    capture->has_met = true;
+    return NULL;
+}
+
+static void connect_job(struct run *run, int rank, struct capture *capture)
+{
+    pthread_t thread;
+
+    *capture = (struct capture){.socket = run->ranks[rank].socket, .fd = -1};
+    assert_int_equal(pthread_create(&thread, NULL, connect_capture, capture), 0);
+    while (!capture->has_met)
+        step(run);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_non_null(capture->region);
+}
+
+static void leave_job(struct capture *capture)
+{
+    rkt_region_destroy(capture->region);
+    close(capture->fd);
+}
+
+/* For so long each rank is in step `rate` x seconds since the start, and a little ahead by rank. */
+static void march(struct run *run, struct capture *captures, uint64_t duration_ns, uint64_t rate)
+{
+    for (uint64_t end_ns = run->now_ns + duration_ns; run->now_ns < end_ns; step(run)) {
+        for (uint64_t rank = 0; rank < RANKS; rank++)
+            rkt_region_set_step(captures[rank].region,
+                                rank + (run->now_ns - 1000 * S) / MS * rate / 1000);
+    }
+}
+
+static void one_toggle_is_an_order_ahead_of_all_ranks(void **state)
+{
+    struct run *run = *state;
+    struct capture captures[RANKS];
+    struct rkt_region_window_order first, order;
+    uint64_t furthest;
+
+    start_jobs(run);
+    for (int rank = 0; rank < RANKS; rank++)
+        connect_job(run, rank, &captures[rank]);
+    march(run, captures, 4 * S, 50);
+    for (int rank = 0; rank < RANKS; rank++) {
+        assert_false(rkt_region_window_order(captures[rank].region, &order));
+        tell(run, rank, RKT_CONTROL_TOGGLE, 0); /* mpirun passes a signal on to every rank */
+    }
+    march(run, captures, S / 10, 50);
+    assert_true(rkt_region_step(captures[2].region, &furthest));
+    assert_true(rkt_region_window_order(captures[0].region, &first));
+    assert_false(first.is_open);
+    assert_true(first.from_step > furthest);
+    for (int rank = 1; rank < RANKS; rank++) {
+        assert_true(rkt_region_window_order(captures[rank].region, &order));
+        assert_false(order.is_open);
+        assert_int_equal(order.from_step, first.from_step);
+    }
+    march(run, captures, 3 * S, 50);
+    tell(run, 1, RKT_CONTROL_TOGGLE, 0);
+    march(run, captures, S, 50);
+    for (int rank = 0; rank < RANKS; rank++) {
+        assert_true(rkt_region_window_order(captures[rank].region, &order));
+        assert_true(order.is_open);
+        leave_job(&captures[rank]);
+    }
+}
+
+static void a_process_that_comes_late_gets_the_order_too(void **state)
+{
+    struct run *run = *state;
+    struct capture capture;
+    struct rkt_region_window_order order;
+
+    start_jobs(run);
+    tell(run, 0, RKT_CONTROL_TOGGLE, 0);
+    run_for(run, 4 * S);
+    connect_job(run, 2, &capture);
+    assert_true(rkt_region_window_order(capture.region, &order));
+    assert_false(order.is_open);
+    assert_int_equal(order.from_step, 0);
+    leave_job(&capture);
+}
+
 static void failed_job_ends_the_others_and_gives_its_code(void **state)
 {
     struct run *run = *state;
@@ -440,6 +544,8 @@ int main(void)
         CASE(nobody_leaves_before_the_report_is_done),
         CASE(rank_that_goes_silent_is_lost_and_the_others_end),
         CASE(others_leave_when_rank_0_is_dead_and_their_jobs_have_ended),
+        CASE(one_toggle_is_an_order_ahead_of_all_ranks),
+        CASE(a_process_that_comes_late_gets_the_order_too),
         CASE(failed_job_ends_the_others_and_gives_its_code),
         CASE(hang_up_of_a_supervisor_ends_its_rank_not_the_run),
         CASE(stop_closes_the_file_within_a_second),
