@@ -15,6 +15,7 @@
 #include "launch/install.h"
 #include "launch/run_check.h"
 #include "launch/supervisor.h"
+#include "launch/window_options.h"
 
 #define EXIT_FAILED 1
 #define EXIT_WRONG_USE 2
@@ -28,6 +29,8 @@ struct run_options {
     uint64_t report_timeout_ns;
     uint64_t kill_after_ns;
     struct rkt_capture_options asked;
+    struct rkt_window_options when;
+    const char *on_usr2;
     bool is_per_node;
     bool has_no_report;
     bool is_verbose;
@@ -43,6 +46,10 @@ static const struct rkt_option OPTIONS[] = {
     {"on-failure", 0, "RANKTRACE_ON_FAILURE", RKT_OPTION_STRING, FIELD(on_failure), "WHAT", "abort",
      "when one rank's job fails: abort ends the others', wait lets them run"},
     RKT_CAPTURE_OPTION_ROWS(struct run_options),
+    RKT_WINDOW_OPTION_ROWS(struct run_options),
+    {"on-usr2", 0, "RANKTRACE_ON_USR2", RKT_OPTION_STRING, FIELD(on_usr2), "WHAT", "auto",
+     "SIGUSR2: toggle recording on all ranks, forward it to the job, or auto: forward where the "
+     "job catches it"},
     {"no-report", 0, "RANKTRACE_NO_REPORT", RKT_OPTION_FLAG, FIELD(has_no_report), NULL, NULL,
      "stop after the timeline"},
     {"hold", 0, "RANKTRACE_HOLD", RKT_OPTION_DURATION, FIELD(hold_ns), "TIME", "30s",
@@ -183,12 +190,32 @@ static enum rkt_status prepare_output(const char *dir, struct rkt_error *err)
     return status;
 }
 
+static enum rkt_status read_on_usr2(const char *text, enum rkt_on_usr2 *on_usr2_out,
+                                    struct rkt_error *err)
+{
+    static const char *const NAMES[] = {
+        [RKT_ON_USR2_AUTO] = "auto",
+        [RKT_ON_USR2_TOGGLE] = "toggle",
+        [RKT_ON_USR2_FORWARD] = "forward",
+    };
+
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        if (strcmp(text, NAMES[i]) == 0) {
+            *on_usr2_out = (enum rkt_on_usr2)i;
+            return RKT_OK;
+        }
+    }
+    return rkt_fail(err, RKT_ERR_INVALID, "option '--on-usr2': '%s' is not auto, toggle or forward",
+                    text);
+}
+
 /* The rest is wrong use by the command line or by the way of starting. */
 static enum rkt_status check(const struct run_options *options, char *const *command,
                              const struct rkt_rank_env *ranks, bool *needs_mpi_out,
                              struct rkt_error *err)
 {
-    struct rkt_capture_config unused;
+    struct rkt_capture_config capture;
+    struct rkt_window_plan windows;
     enum rkt_status status;
 
     if (!command[0])
@@ -196,7 +223,9 @@ static enum rkt_status check(const struct run_options *options, char *const *com
     if (strcmp(options->on_failure, "abort") != 0 && strcmp(options->on_failure, "wait") != 0)
         return rkt_fail(err, RKT_ERR_INVALID, "option '--on-failure': '%s' is not abort or wait",
                         options->on_failure);
-    status = rkt_capture_options_read(&options->asked, &unused, err);
+    status = rkt_capture_options_read(&options->asked, &capture, err);
+    if (status == RKT_OK)
+        status = rkt_window_options_read(&options->when, &windows, err);
     if (status != RKT_OK)
         return status;
     status = rkt_check_command(command[0], rkt_env_get(environ, "PATH"), err);
@@ -246,6 +275,8 @@ static enum rkt_status run(const struct run_options *options, char *const *comma
 
     status = check(options, command, ranks, &needs_mpi, err);
     if (status == RKT_OK)
+        status = read_on_usr2(options->on_usr2, &config.on_usr2, err);
+    if (status == RKT_OK)
         status = find_parts(needs_mpi, &parts, &config, err);
     if (status != RKT_OK)
         return status;
@@ -281,7 +312,8 @@ int main(int argc, char **argv)
     if (status == RKT_OK && !env)
         status = rkt_fail(&err, RKT_ERR_NOMEM, "no memory for the job's environment");
     /* After the copy: these are for the sidecar alone. */
-    if (status == RKT_OK && !rkt_capture_options_export(&options.asked))
+    if (status == RKT_OK &&
+        (!rkt_capture_options_export(&options.asked) || !rkt_window_options_export(&options.when)))
         status = rkt_fail(&err, RKT_ERR_NOMEM, "no memory for the sidecar's environment");
     if (options.is_verbose)
         (void)setenv("RANKTRACE_LOG", "info", 0); // NOLINT(concurrency-mt-unsafe): one thread

@@ -38,6 +38,7 @@ static const struct rkt_option OPTIONS[] = {
     {"heap-bytes", 0, "RANKTRACE_HEAP_BYTES", RKT_OPTION_BYTES, FIELD(heap_bytes), "SIZE", "4MiB",
      "room for the names of a process"},
     RKT_CAPTURE_OPTION_ROWS(struct rkt_sidecar_options),
+    RKT_WINDOW_OPTION_ROWS(struct rkt_sidecar_options),
 };
 
 static const struct rkt_command COMMAND = {
@@ -75,8 +76,12 @@ static enum rkt_status check(struct rkt_sidecar_options *options, struct rkt_err
 
     if (status == RKT_OK)
         status = rkt_capture_options_read(&options->asked, &options->capture_config, err);
+    if (status == RKT_OK)
+        status = rkt_window_options_read(&options->when, &options->window_plan, err);
     if (status != RKT_OK)
         return status;
+    options->capture_config.schedule = options->window_plan.schedule;
+    options->capture_config.is_closed = options->window_plan.is_closed;
     if (!options->socket || options->socket[0] == '\0')
         return rkt_fail(err, RKT_ERR_INVALID, "option '--socket' is missing");
     if (options->queue_bytes < QUEUE_BYTES_MIN)

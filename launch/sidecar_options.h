@@ -14,6 +14,7 @@
 #include "agent/region.h"
 #include "common/status.h"
 #include "launch/capture_options.h"
+#include "launch/window_options.h"
 
 struct rkt_sidecar_options {
     uint32_t control_fd; /* the supervisor's end is agent/control.h */
@@ -22,6 +23,7 @@ struct rkt_sidecar_options {
     const char *command; /* the job's, for the report */
     const char *on_failure;
     struct rkt_capture_options asked;
+    struct rkt_window_options when;
     bool per_node; /* one sidecar for all ranks of its node */
     uint64_t drain_timeout_ns;
     uint64_t flush_interval_ns;
@@ -33,6 +35,7 @@ struct rkt_sidecar_options {
     /* made from the texts above */
     bool is_abort_on_failure;
     struct rkt_capture_config capture_config;
+    struct rkt_window_plan window_plan; /* what of it rank 0 decides by time */
     struct rkt_region_config region;
 };
 

@@ -2,6 +2,10 @@
 #include "launch/signals.h"
 
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 
 static const int HANDLED[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT};
@@ -30,6 +34,24 @@ enum rkt_status rkt_signals_open(struct rkt_signals *signals_out, struct rkt_err
     (void)sigaddset(&pipe_only, SIGPIPE);
     (void)pthread_sigmask(SIG_BLOCK, &pipe_only, NULL);
     return RKT_OK;
+}
+
+bool rkt_signal_is_caught(pid_t pid, int signal_number)
+{
+    char path[32], line[128];
+    uint64_t caught = 0;
+    FILE *status;
+
+    (void)snprintf(path, sizeof(path), "/proc/%ld/status", (long)pid);
+    status = fopen(path, "re");
+    if (!status)
+        return false;
+    while (fgets(line, sizeof(line), status)) {
+        if (strncmp(line, "SigCgt:", strlen("SigCgt:")) == 0)
+            caught = strtoull(line + strlen("SigCgt:"), NULL, 16);
+    }
+    (void)fclose(status);
+    return caught >> (signal_number - 1) & 1;
 }
 
 bool rkt_signal_ends_processes(int signal_number)

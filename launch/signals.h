@@ -24,6 +24,9 @@ struct rkt_signals {
 /* SIGCHLD, and what a launcher or a person sends: blocked, and read from fd. */
 enum rkt_status rkt_signals_open(struct rkt_signals *signals_out, struct rkt_error *err);
 
+/* Whether this process has a handler of its own for it; false also where nothing is known. */
+bool rkt_signal_is_caught(pid_t pid, int signal_number);
+
 /* HUP, INT, QUIT, TERM: who sends it wants the end. */
 bool rkt_signal_ends_processes(int signal_number);
 

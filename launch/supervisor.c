@@ -330,12 +330,33 @@ static void forward_signal(struct supervisor *super, const struct signalfd_sigin
     (void)kill(to_group ? -super->job_pid : super->job_pid, (int)info->ssi_signo);
 }
 
+/* Of one job per node the ranks are not looked at, only the process that starts them. */
+static bool is_toggle(const struct supervisor *super, int number)
+{
+    enum rkt_on_usr2 on_usr2 = super->config->on_usr2;
+
+    if (number != SIGUSR2 || super->job_pid == 0 || on_usr2 == RKT_ON_USR2_FORWARD)
+        return false;
+    return on_usr2 == RKT_ON_USR2_TOGGLE || !rkt_signal_is_caught(super->job_pid, number);
+}
+
+static void toggle_window(struct supervisor *super)
+{
+    if (super->control_fd < 0)
+        rkt_log(RKT_LOG_WARN, COMP, "SIGUSR2: there is no sidecar, nothing is recorded", "%s", "");
+    tell_sidecar(super, RKT_CONTROL_TOGGLE, 0);
+}
+
 static void take_signal(struct supervisor *super, const struct signalfd_siginfo *info)
 {
     int number = (int)info->ssi_signo;
 
     if (number == SIGCHLD) {
         reap(super);
+        return;
+    }
+    if (is_toggle(super, number)) {
+        toggle_window(super);
         return;
     }
     forward_signal(super, info);

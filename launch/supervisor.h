@@ -20,11 +20,19 @@
 #include "launch/job.h"
 #include "launch/sidecar_start.h"
 
+/* What SIGUSR2 means. Its default would end a job that does not expect it. */
+enum rkt_on_usr2 {
+    RKT_ON_USR2_AUTO,    /* the job's where it catches it, else as TOGGLE */
+    RKT_ON_USR2_TOGGLE,  /* open or close the capture window of all ranks; not the job's */
+    RKT_ON_USR2_FORWARD, /* the job's, as other signals */
+};
+
 struct rkt_supervisor_config {
     struct rkt_job_config job; /* guard_fd and what belongs to signals are filled in here */
     struct rkt_sidecar_config sidecar;
     const char *report_program; /* NULL: no report */
     const char *leave_program;  /* NULL: none; see leave_main.c */
+    enum rkt_on_usr2 on_usr2;
     uint64_t report_timeout_ns;
     uint64_t kill_after_ns; /* from TERM to KILL when another rank failed */
 };
