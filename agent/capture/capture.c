@@ -13,6 +13,7 @@
 #include "agent/capture/marks.h"
 #include "agent/capture/nccl_source.h"
 #include "agent/capture/steps.h"
+#include "agent/capture/window.h"
 #include "common/log.h"
 
 enum capture_state {
@@ -130,6 +131,7 @@ static void destroy_parts(struct rkt_capture *capture)
     rkt_cupti_source_destroy(capture->cupti);
     rkt_marks_destroy(capture->marks);
     rkt_steps_destroy(capture->steps);
+    rkt_window_destroy(capture->window);
     rkt_threads_destroy(capture->threads);
     rkt_intern_destroy(capture->intern);
     rkt_region_destroy(capture->region);
@@ -157,11 +159,12 @@ static struct rkt_capture *create_parts(struct rkt_region *region, int socket_fd
     if (capture->intern)
         capture->threads = rkt_threads_create(region, capture->intern);
     capture->steps = rkt_steps_create();
+    capture->window = rkt_window_create(config);
     capture->marks = rkt_marks_create();
     capture->cupti = rkt_cupti_source_create();
     capture->nccl = rkt_nccl_source_create(config);
-    if (!capture->threads || !capture->steps || !capture->marks || !capture->cupti ||
-        !capture->nccl) {
+    if (!capture->threads || !capture->steps || !capture->window || !capture->marks ||
+        !capture->cupti || !capture->nccl) {
         destroy_parts(capture);
         return NULL;
     }
@@ -208,6 +211,13 @@ static enum capture_state start(void)
     return STATE_ACTIVE;
 }
 
+static void start_and_publish(void)
+{
+    set_state(start());
+    if (state_now() == STATE_ACTIVE) /* before the source that asked for it starts */
+        rkt_window_start(rkt_capture_started());
+}
+
 /* Who comes second does not wait, and is off until the first one is through. */
 static void start_once(void)
 {
@@ -215,7 +225,7 @@ static void start_once(void)
 
     if (pthread_mutex_trylock(&process.start_lock) == 0) {
         if (state_now() == STATE_NEW)
-            set_state(start());
+            start_and_publish();
         pthread_mutex_unlock(&process.start_lock);
     }
     errno = saved_errno;

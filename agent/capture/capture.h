@@ -33,6 +33,7 @@ struct rkt_cupti_source;
 struct rkt_marks;
 struct rkt_nccl_source;
 struct rkt_steps;
+struct rkt_window;
 
 /* Set by the start, then read only. */
 struct rkt_capture {
@@ -40,6 +41,7 @@ struct rkt_capture {
     struct rkt_intern *intern;
     struct rkt_threads *threads;
     struct rkt_steps *steps;
+    struct rkt_window *window;
     struct rkt_marks *marks;
     struct rkt_cupti_source *cupti;
     struct rkt_nccl_source *nccl;

@@ -22,6 +22,7 @@
 #include "agent/capture/cupti_watch.h"
 #include "agent/capture/nccl_source.h"
 #include "agent/capture/steps.h"
+#include "agent/capture/window.h"
 #include "common/clock.h"
 
 #define FLUSH_INTERVAL_S 1
@@ -214,6 +215,7 @@ static void *flush_until_woken(void *arg)
             leave(source);
             return NULL;
         }
+        rkt_window_tick(source->capture);
         if (!has_flushed) /* cuInit, in which we started, is long through */
             rkt_capture_close_before_others();
         flush(source);

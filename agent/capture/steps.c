@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/capture/capture.h"
+#include "agent/capture/window.h"
 #include "common/clock.h"
 
 #define DIGITS_MAX 18 /* of a step's number: no overflow */
@@ -58,12 +59,14 @@ static void end_step(struct rkt_capture *capture, uint64_t end_ns)
 static void begin_step(struct rkt_capture *capture, uint64_t step, uint64_t now_ns)
 {
     struct rkt_steps *steps = capture->steps;
+    struct rkt_window_step window_step = {.number = step};
 
     end_step(capture, now_ns);
     atomic_store_explicit(&steps->step, step, memory_order_relaxed);
     atomic_store_explicit(&steps->start_ns, now_ns, memory_order_relaxed);
-    atomic_fetch_add_explicit(&steps->begun_count, 1, memory_order_relaxed);
+    window_step.index = atomic_fetch_add_explicit(&steps->begun_count, 1, memory_order_relaxed);
     rkt_region_set_step(capture->region, step);
+    rkt_window_begin_step(capture, &window_step, now_ns);
 }
 
 static bool are_ranges(const struct rkt_capture *capture)

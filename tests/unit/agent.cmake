@@ -39,6 +39,8 @@ rkt_test(unit_real_nccl SOURCES test_real_nccl.c capture_job.c
 rkt_test(unit_capture_gpu SOURCES test_capture_gpu.c capture_job.c ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
          LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda Threads::Threads LABELS unit)
 
+rkt_test(unit_capture_window SOURCES test_capture_window.c capture_job.c ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
+         LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda ${CMAKE_DL_LIBS} LABELS unit)
 rkt_test(unit_capture_memory SOURCES test_capture_memory.c capture_job.c ${capture}/intern.c
                                      ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
          LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda Threads::Threads LABELS unit)
@@ -48,6 +50,7 @@ rkt_test(unit_capture_train SOURCES test_capture_train.c capture_job.c
 
 if(CMOCKA_FOUND)
   add_dependencies(unit_capture_gpu simgpu_cupti)
+  add_dependencies(unit_capture_window simgpu_cupti)
   add_dependencies(unit_capture_memory simgpu_cupti)
   if(RKT_SANITIZE)
     target_compile_definitions(unit_capture_memory PRIVATE RKT_TEST_SANITIZED)
@@ -55,10 +58,11 @@ if(CMOCKA_FOUND)
   add_dependencies(unit_capture_train simgpu_cuda simgpu_cupti simgpu_nccl simgpu_train)
   target_compile_definitions(unit_capture_train PRIVATE
     RKT_TEST_TRAIN="$<TARGET_FILE:simgpu_train>")
-  set_tests_properties(unit_capture_gpu unit_capture_memory unit_capture_train PROPERTIES ENVIRONMENT
+  set_tests_properties(unit_capture_gpu unit_capture_memory unit_capture_train
+                       unit_capture_window PROPERTIES ENVIRONMENT
     LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/simgpu)
   foreach(test unit_nccl_plugin unit_real_cupti unit_real_nccl unit_capture_gpu
-               unit_capture_memory unit_capture_train)
+               unit_capture_memory unit_capture_train unit_capture_window)
     add_dependencies(${test} ranktrace_capture)
     target_compile_definitions(${test} PRIVATE
       RKT_TEST_LIBRARY="$<TARGET_FILE:ranktrace_capture>")

@@ -173,6 +173,8 @@ void job_run(struct job *job, void (*function)(void))
             meet(job, &meeting);
         meeting.has_ended = waitpid(meeting.pid, &job->wait_status, WNOHANG) == meeting.pid;
         is_busy = drain(job, &meeting);
+        if (meeting.is_up && job->tend)
+            job->tend(job, meeting.peer.region);
         if (!meeting.has_ended && job->should_kill && job->should_kill(job))
             kill(meeting.pid, SIGKILL);
     }

@@ -29,6 +29,8 @@ struct job {
     bool does_not_drain;  /* until the process has ended */
     /* kill the process as soon as this is true of what has come; NULL: let it end */
     bool (*should_kill)(const struct job *job);
+    /* what the sidecar does with the region, again and again; NULL: nothing but to empty it */
+    void (*tend)(const struct job *job, struct rkt_region *region);
 
     /* what came of it */
     int wait_status;

@@ -2,6 +2,7 @@
 #include "tests/simgpu/cupti/store.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -43,6 +44,7 @@ static struct {
     struct sim_store_options options;
     CUpti_BuffersCallbackRequestFunc requested;
     CUpti_BuffersCallbackCompleteFunc completed;
+    _Atomic uint64_t request_count;
     struct buffer *buffers;
     size_t dropped_count;
     size_t delivering_count; /* buffers in the client's function right now */
@@ -195,6 +197,11 @@ void sim_store_set_client(CUpti_BuffersCallbackRequestFunc requested,
     pthread_mutex_unlock(&store.lock);
 }
 
+uint64_t sim_store_request_count(void)
+{
+    return atomic_load_explicit(&store.request_count, memory_order_relaxed);
+}
+
 /* Ask the client for a buffer for this thread. False: it gave none, or one too small. */
 static bool request_buffer(struct thread *thread, size_t needed_bytes)
 {
@@ -207,6 +214,7 @@ static bool request_buffer(struct thread *thread, size_t needed_bytes)
     pthread_mutex_unlock(&store.lock);
     if (thread->request_ns == 0)
         thread->request_ns = sim_stamp_now_ns();
+    atomic_fetch_add_explicit(&store.request_count, 1, memory_order_relaxed);
     if (buffer && requested)
         requested(&buffer->data, &buffer->bytes, &record_max);
     if (!buffer || !buffer->data || buffer->bytes < needed_bytes) {

@@ -45,6 +45,9 @@ void sim_store_complete(struct sim_slot *slot, uint64_t start_ns, uint64_t end_n
  * keep times 0. Returns after the client has had them all. */
 void sim_store_flush(bool is_forced);
 
+/* How often a client was asked for a buffer. */
+uint64_t sim_store_request_count(void);
+
 /* 0: full buffers go out at once, else every `period_ms`. */
 void sim_store_set_period(uint32_t period_ms);
 
