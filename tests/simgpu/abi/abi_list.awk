@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Makes the list of everything that the project's own <cuda.h>, <cupti.h> or <nccl.h> declares:
+# Makes the list of everything that the project's own <cuda.h>, <cupti.h>, <nccl.h> or <nvml.h> declares:
 # one macro call per constant, type and field. A line that it does not understand is an error, so
 # nothing can be declared without being compared.
 #
@@ -40,6 +40,7 @@ function close_nested(name, i) {
 /^#define [A-Za-z0-9_]+_H$/ { next }
 /^#define cu[A-Z]/ { printf "RKT_ABI_RENAME(%s)\n", $2; next }
 /^#define [A-Z_0-9]+ / { printf "RKT_ABI_VALUE(%s)\n", $2; next }
+/^#define nvml[A-Za-z]+ 0x/ { printf "RKT_ABI_VALUE(%s)\n", $2; next }
 /^#(include|ifn?def|endif)/ { next }
 FILENAME ~ /_calls\.h$/ { next }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The project's own declarations of CUDA, CUPTI and NCCL against the toolkit's headers: every
+ * The project's own declarations of CUDA, CUPTI, NCCL and NVML against the toolkit's headers: every
  * constant, size, offset and width that ours declare. Skipped (77) without the toolkit; the
  * comparison of the calls is abi_calls.c, done by the compiler.
  */
@@ -15,6 +15,7 @@
 
 extern const struct rkt_abi_table rkt_abi_cuda_ours;
 extern const struct rkt_abi_table rkt_abi_nccl_ours;
+extern const struct rkt_abi_table rkt_abi_nvml_ours;
 
 /* NULL: those headers were not found when this was built. */
 #ifdef RKT_ABI_WITH_CUDA
@@ -31,6 +32,12 @@ extern const struct rkt_abi_table rkt_abi_nccl_real;
 static const struct rkt_abi_table *const NCCL_REAL = &rkt_abi_nccl_real;
 #else
 static const struct rkt_abi_table *const NCCL_REAL = NULL;
+#endif
+#ifdef RKT_ABI_WITH_NVML
+extern const struct rkt_abi_table rkt_abi_nvml_real;
+static const struct rkt_abi_table *const NVML_REAL = &rkt_abi_nvml_real;
+#else
+static const struct rkt_abi_table *const NVML_REAL = NULL;
 #endif
 
 static bool line_agrees(const struct rkt_abi_line *ours, const struct rkt_abi_line *real)
@@ -74,6 +81,7 @@ static void own_tables_hold_something(void **state)
     (void)state;
     assert_true(rkt_abi_cuda_ours.line_count > 100);
     assert_true(rkt_abi_nccl_ours.line_count > 20);
+    assert_true(rkt_abi_nvml_ours.line_count > 60);
 }
 
 static void cuda_and_cupti_agree_with_the_toolkit(void **state)
@@ -90,6 +98,33 @@ static void nccl_agrees_with_its_header(void **state)
     if (!NCCL_REAL)
         skip();
     assert_tables_agree(&rkt_abi_nccl_ours, NCCL_REAL);
+}
+
+/* The array that the caller sizes is longer in ours than in any toolkit's. */
+static bool nvml_agrees(const struct rkt_abi_line *ours, const struct rkt_abi_line *real)
+{
+    bool is_length = ours->what == RKT_ABI_WHAT_SIZE || ours->what == RKT_ABI_WHAT_WIDTH;
+
+    if (is_length && (strcmp(ours->name, "nvmlGpmMetricsGet_t") == 0 ||
+                      strcmp(ours->name, "nvmlGpmMetricsGet_t.metrics") == 0))
+        return ours->what == real->what && ours->value >= real->value;
+    return line_agrees(ours, real);
+}
+
+static void nvml_agrees_with_its_header(void **state)
+{
+    const struct rkt_abi_table *ours = &rkt_abi_nvml_ours;
+
+    (void)state;
+    if (!NVML_REAL)
+        skip();
+    assert_int_equal(ours->line_count, NVML_REAL->line_count);
+    for (size_t i = 0; i < ours->line_count; i++) {
+        if (!nvml_agrees(&ours->lines[i], &NVML_REAL->lines[i])) {
+            print_difference(&ours->lines[i], &NVML_REAL->lines[i]);
+            fail();
+        }
+    }
 }
 
 /* A newer layout may put a field where the declared one has padding, and is longer. */
@@ -123,6 +158,7 @@ int main(void)
         cmocka_unit_test(cuda_and_cupti_agree_with_the_toolkit),
         cmocka_unit_test(newest_records_begin_with_the_declared_ones),
         cmocka_unit_test(nccl_agrees_with_its_header),
+        cmocka_unit_test(nvml_agrees_with_its_header),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
