@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/units.h"
+
+#define GPU_INTERVAL_MIN_NS UINT64_C(10000000)
+#define GPU_INTERVAL_MAX_NS (UINT64_C(3600) * 1000000000)
+
 static uint32_t capture_bit(const char *word, size_t len)
 {
     static const struct {
@@ -63,10 +68,26 @@ enum rkt_status rkt_capture_options_read(const struct rkt_capture_options *asked
     return status;
 }
 
+enum rkt_status rkt_capture_options_gpu_interval(const struct rkt_capture_options *asked,
+                                                 uint64_t *interval_ns_out, struct rkt_error *err)
+{
+    uint64_t interval_ns = 0;
+
+    if (strcmp(asked->gpu_samples, "off") != 0 &&
+        (!rkt_parse_duration_ns(asked->gpu_samples, &interval_ns) ||
+         interval_ns < GPU_INTERVAL_MIN_NS || interval_ns > GPU_INTERVAL_MAX_NS))
+        return rkt_fail(err, RKT_ERR_INVALID,
+                        "option '--gpu-samples': '%s' is not off, nor a time in 10ms to 1h",
+                        asked->gpu_samples);
+    *interval_ns_out = interval_ns;
+    return RKT_OK;
+}
+
 bool rkt_capture_options_export(const struct rkt_capture_options *asked)
 {
     /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
     return setenv("RANKTRACE_CAPTURE", asked->capture, 1) == 0 &&
-           setenv("RANKTRACE_GRAPHS", asked->graphs, 1) == 0;
+           setenv("RANKTRACE_GRAPHS", asked->graphs, 1) == 0 &&
+           setenv("RANKTRACE_GPU_SAMPLES", asked->gpu_samples, 1) == 0;
     /* NOLINTEND(concurrency-mt-unsafe) */
 }

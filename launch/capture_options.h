@@ -21,6 +21,7 @@
 struct rkt_capture_options {
     const char *capture;
     const char *graphs;
+    const char *gpu_samples;
 };
 
 /* Rows of an option table, for a struct with the member `asked` of the type above. */
@@ -29,13 +30,20 @@ struct rkt_capture_options {
     {"capture", 0, "RANKTRACE_CAPTURE", RKT_OPTION_STRING, offsetof(type, asked.capture), \
      "LIST", "cupti,nccl,marks,nvtx,memory", "what is captured; and overhead"}, \
     {"graphs", 0, "RANKTRACE_GRAPHS", RKT_OPTION_STRING, offsetof(type, asked.graphs), \
-     "node|launch", "node", "CUDA graphs: every kernel, or each launch as one piece (cheaper)"}
+     "node|launch", "node", "CUDA graphs: every kernel, or each launch as one piece (cheaper)"}, \
+    {"gpu-samples", 0, "RANKTRACE_GPU_SAMPLES", RKT_OPTION_STRING, \
+     offsetof(type, asked.gpu_samples), "TIME|off", "1s", \
+     "how often clocks, power and utilisation of the GPUs are read (NVML); from 10ms on"}
 /* clang-format on */
 
 /* RKT_ERR_INVALID: a text that makes no sense, said by the option's name. */
 enum rkt_status rkt_capture_options_read(const struct rkt_capture_options *asked,
                                          struct rkt_capture_config *config_out,
                                          struct rkt_error *err);
+
+/* How often GPUs are sampled; 0: never. Likewise. */
+enum rkt_status rkt_capture_options_gpu_interval(const struct rkt_capture_options *asked,
+                                                 uint64_t *interval_ns_out, struct rkt_error *err);
 
 /* Into this process' environment, which the sidecar inherits; false: no memory. */
 bool rkt_capture_options_export(const struct rkt_capture_options *asked);

@@ -216,6 +216,7 @@ static enum rkt_status check(const struct run_options *options, char *const *com
 {
     struct rkt_capture_config capture;
     struct rkt_window_plan windows;
+    uint64_t gpu_interval_ns;
     enum rkt_status status;
 
     if (!command[0])
@@ -226,6 +227,8 @@ static enum rkt_status check(const struct run_options *options, char *const *com
     status = rkt_capture_options_read(&options->asked, &capture, err);
     if (status == RKT_OK)
         status = rkt_window_options_read(&options->when, &windows, err);
+    if (status == RKT_OK)
+        status = rkt_capture_options_gpu_interval(&options->asked, &gpu_interval_ns, err);
     if (status != RKT_OK)
         return status;
     status = rkt_check_command(command[0], rkt_env_get(environ, "PATH"), err);

@@ -113,6 +113,7 @@ static enum rkt_status create_sidecar(struct program *program, struct rkt_error 
         .drain_timeout_ns = program->options.drain_timeout_ns,
         .flush_interval_ns = program->options.flush_interval_ns,
         .queue_bytes = program->options.queue_bytes,
+        .gpu_interval_ns = program->options.gpu_interval_ns,
         .node = program->node,
     };
 

@@ -36,6 +36,7 @@ struct rkt_sidecar_options {
     bool is_abort_on_failure;
     struct rkt_capture_config capture_config;
     struct rkt_window_plan window_plan; /* what of it rank 0 decides by time */
+    uint64_t gpu_interval_ns;           /* 0: GPUs are not sampled */
     struct rkt_region_config region;
 };
 

@@ -10,6 +10,8 @@
 #include "agent/sidecar/losses.h"
 #include "common/clock.h"
 
+#define DEVICES_MAX 64u
+
 struct rkt_process {
     struct rkt_hello_peer peer; /* region NULL once finished, fd -1 once ended */
     struct rkt_source_info info;
@@ -26,6 +28,9 @@ struct rkt_process {
     bool was_closed;  /* capture closed in good order */
     bool has_failed;  /* an error was returned once */
     bool is_window_closed;
+
+    struct rkt_event_device devices[DEVICES_MAX];
+    size_t device_count;
 
     /* how much it looks like the main process */
     uint64_t first_comm_ns; /* UINT64_MAX: made no communicator */
@@ -126,6 +131,17 @@ static bool is_frequent(uint8_t kind)
     }
 }
 
+/* Said again, or one too many: stored all the same, but not sampled for it. */
+static void note_device(struct rkt_process *process, const struct rkt_event_device *device)
+{
+    for (size_t i = 0; i < process->device_count; i++) {
+        if (process->devices[i].device_id == device->device_id)
+            return;
+    }
+    if (process->device_count < DEVICES_MAX)
+        process->devices[process->device_count++] = *device;
+}
+
 /* What the sidecar itself wants to know of an event. */
 static void note_event(struct rkt_process *process, const struct rkt_event *event)
 {
@@ -141,6 +157,9 @@ static void note_event(struct rkt_process *process, const struct rkt_event *even
     case RKT_EVENT_MEMCPY:
     case RKT_EVENT_MEMSET:
         process->gpu_count++;
+        break;
+    case RKT_EVENT_DEVICE:
+        note_device(process, &event->device);
         break;
     case RKT_EVENT_WINDOW:
         process->is_window_closed = event->type == RKT_WINDOW_CLOSED;
@@ -291,6 +310,24 @@ enum rkt_status rkt_process_flush(struct rkt_process *process, struct rkt_error 
 bool rkt_process_is_finished(const struct rkt_process *process)
 {
     return process->is_finished;
+}
+
+size_t rkt_process_device_count(const struct rkt_process *process)
+{
+    return process->device_count;
+}
+
+const struct rkt_event_device *rkt_process_device(const struct rkt_process *process, size_t index)
+{
+    return &process->devices[index];
+}
+
+enum rkt_status rkt_process_add_counter(struct rkt_process *process, const struct rkt_event *event,
+                                        struct rkt_error *err)
+{
+    if (process->is_finished || !process->writer)
+        return RKT_OK;
+    return rkt_source_writer_add(process->writer, event, err);
 }
 
 int rkt_process_fd(const struct rkt_process *process)

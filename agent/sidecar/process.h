@@ -63,6 +63,14 @@ enum rkt_status rkt_process_flush(struct rkt_process *process, struct rkt_error 
  */
 bool rkt_process_is_finished(const struct rkt_process *process);
 
+/* The GPUs that it said it uses, in that order; as the process counts them. */
+size_t rkt_process_device_count(const struct rkt_process *process);
+const struct rkt_event_device *rkt_process_device(const struct rkt_process *process, size_t index);
+
+/* A sample of one of them, while the process lives; afterwards nothing is added. */
+enum rkt_status rkt_process_add_counter(struct rkt_process *process, const struct rkt_event *event,
+                                        struct rkt_error *err);
+
 /* Its socket; for poll. */
 int rkt_process_fd(const struct rkt_process *process);
 const struct rkt_source_info *rkt_process_info(const struct rkt_process *process);

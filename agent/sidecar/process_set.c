@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/clock.h"
 #include "common/run_message.h"
 
 struct rkt_process_set {
@@ -226,6 +227,63 @@ void rkt_process_set_order_window(struct rkt_process_set *set,
     set->order = *order;
     for (size_t i = 0; i < set->count; i++)
         rkt_process_order_window(set->processes[i], order);
+}
+
+static uint64_t gpus_of(const struct rkt_process *process, struct rkt_gpu_samples *samples)
+{
+    uint64_t gpus = 0;
+
+    for (size_t i = 0; i < rkt_process_device_count(process); i++) {
+        uint32_t gpu = rkt_gpu_samples_add(samples, rkt_process_device(process, i));
+
+        if (gpu != RKT_GPU_NONE)
+            gpus |= UINT64_C(1) << gpu;
+    }
+    return gpus;
+}
+
+static enum rkt_status add_sample(struct rkt_process *process, struct rkt_gpu_samples *samples,
+                                  const struct rkt_gpu_sample *sample, struct rkt_error *err)
+{
+    enum rkt_status first = RKT_OK;
+
+    for (size_t i = 0; i < rkt_process_device_count(process); i++) {
+        const struct rkt_event_device *device = rkt_process_device(process, i);
+        const struct rkt_event event = {
+            .kind = RKT_EVENT_COUNTER,
+            .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+            .type = sample->counter,
+            .start_ns = sample->start_ns,
+            .end_ns = sample->end_ns,
+            .counter = {.value = sample->value, .device_id = device->device_id},
+        };
+
+        if (rkt_gpu_samples_add(samples, device) == sample->gpu)
+            keep_first_error(rkt_process_add_counter(process, &event, err), &first);
+    }
+    return first;
+}
+
+enum rkt_status rkt_process_set_sample(struct rkt_process_set *set, struct rkt_gpu_samples *samples,
+                                       struct rkt_error *err)
+{
+    struct rkt_gpu_sample taken[RKT_GPU_READING_MAX];
+    enum rkt_status first = RKT_OK;
+    uint64_t gpus = 0;
+    size_t count;
+
+    while ((count = rkt_gpu_samples_take(samples, taken, RKT_GPU_READING_MAX)) > 0) {
+        for (size_t i = 0; i < set->count; i++) {
+            for (size_t k = 0; k < count; k++)
+                keep_first_error(add_sample(set->processes[i], samples, &taken[k], err), &first);
+        }
+    }
+    for (size_t i = 0; i < set->count; i++) {
+        if (!rkt_process_is_finished(set->processes[i]))
+            gpus |= gpus_of(set->processes[i], samples);
+    }
+    rkt_gpu_samples_want(samples, gpus);
+    return first;
 }
 
 size_t rkt_process_set_live_count(const struct rkt_process_set *set)

@@ -22,6 +22,7 @@
 #include <sys/types.h>
 
 #include "agent/hello.h"
+#include "agent/sidecar/gpu_samples.h"
 #include "agent/sidecar/process.h"
 #include "common/node_id.h"
 #include "common/source_writer.h"
@@ -73,6 +74,13 @@ bool rkt_process_set_is_window_open(const struct rkt_process_set *set);
 /* For all processes, also those that come later. */
 void rkt_process_set_order_window(struct rkt_process_set *set,
                                   const struct rkt_region_window_order *order);
+
+/*
+ * Ask for samples of the GPUs that processes use, and give what came to the processes that use
+ * them: to each that shares a GPU the same.
+ */
+enum rkt_status rkt_process_set_sample(struct rkt_process_set *set, struct rkt_gpu_samples *samples,
+                                       struct rkt_error *err);
 
 /* Processes that may still bring events. */
 size_t rkt_process_set_live_count(const struct rkt_process_set *set);

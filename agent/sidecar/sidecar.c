@@ -53,7 +53,8 @@ struct rkt_sidecar {
     struct rkt_send_queue *queue;
     struct rkt_own_source *own;
     struct rkt_process_set *set;
-    struct rkt_clock_probe *probe; /* NULL on rank 0, which is the reference */
+    struct rkt_gpu_samples *samples; /* NULL: not asked for */
+    struct rkt_clock_probe *probe;   /* NULL on rank 0, which is the reference */
 
     /* from the supervisor */
     bool is_orphan; /* the supervisor is gone */
@@ -135,6 +136,8 @@ enum rkt_status rkt_sidecar_create(const struct rkt_sidecar_config *config, uint
                                        sidecar->queue, &sidecar->own, err);
     if (status == RKT_OK)
         status = create_set(sidecar, err);
+    if (status == RKT_OK && config->gpu_interval_ns > 0)
+        status = rkt_gpu_samples_create(config->gpu_interval_ns, &sidecar->samples, err);
     if (status == RKT_OK)
         status = create_probe(sidecar, err);
     if (status == RKT_OK)
@@ -152,6 +155,7 @@ void rkt_sidecar_destroy(struct rkt_sidecar *sidecar)
     if (!sidecar)
         return;
     rkt_clock_probe_destroy(sidecar->probe);
+    rkt_gpu_samples_destroy(sidecar->samples);
     rkt_process_set_destroy(sidecar->set);
     rkt_own_source_destroy(sidecar->own);
     rkt_send_queue_destroy(sidecar->queue);
@@ -291,6 +295,8 @@ static void move_events(struct rkt_sidecar *sidecar, uint64_t now_ns, struct rkt
         sidecar,
         rkt_process_set_drain(sidecar->set, rkt_send_queue_is_full(sidecar->queue), &result, &err),
         &err);
+    if (sidecar->samples)
+        warn_once(sidecar, rkt_process_set_sample(sidecar->set, sidecar->samples, &err), &err);
     if (result.fill_percent > activity->fill_percent)
         activity->fill_percent = result.fill_percent;
     if (now_ns < sidecar->flush_due_ns)
@@ -398,6 +404,8 @@ static void step_draining(struct rkt_sidecar *sidecar, uint64_t now_ns)
         return;
     warn_once(sidecar, rkt_process_set_end(sidecar->set, &sidecar->job, &err), &err);
     rkt_refusals_say(&sidecar->refusals, now_ns, true);
+    if (sidecar->samples)
+        rkt_gpu_samples_want(sidecar->samples, 0);
     if (sidecar->probe)
         rkt_clock_probe_schedule(sidecar->probe, BURST_COUNT, END_GAP_NS, false);
     enter(sidecar, PHASE_CLOCKING, now_ns);

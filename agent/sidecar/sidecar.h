@@ -16,7 +16,7 @@
  *          FLUSHING  until rank 0 has written all
  *          WAITING   until rank 0 says LEAVE: its file and its report are done
  *
- * Threads: one. Waiting: step never blocks (accepting a process may take 100 ms); wait sleeps.
+ * Threads: one; beside it that of gpu_samples.h, which touches nothing else. Waiting: step never blocks (accepting a process may take 100 ms); wait sleeps.
  * Memory:  regions, a batch per source, kind and clock, and the send queue.
  */
 
@@ -43,6 +43,7 @@ struct rkt_sidecar_config {
     uint64_t drain_timeout_ns;
     uint64_t flush_interval_ns;
     uint64_t queue_bytes;
+    uint64_t gpu_interval_ns; /* of samples of the GPUs; 0: none */
     struct rkt_node_id node;
 };
 

@@ -22,6 +22,7 @@ struct fixture {
     struct rkt_store_writer *store;
     struct rkt_process_set *set;
     struct rkt_store_reader *reader; /* after finish */
+    size_t frame_count;              /* that the set gave out */
 };
 
 /* The capture side of one process. */
@@ -36,7 +37,10 @@ struct capture {
 static enum rkt_status sink(void *ctx, const uint8_t *frame, size_t frame_bytes,
                             struct rkt_error *err)
 {
-    return rkt_store_writer_append(ctx, frame, frame_bytes, err);
+    struct fixture *f = ctx;
+
+    f->frame_count++;
+    return rkt_store_writer_append(f->store, frame, frame_bytes, err);
 }
 
 static int make_fixture(void **state)
@@ -62,7 +66,7 @@ static int make_fixture(void **state)
     assert_rkt_ok(rkt_store_writer_create(f->store_path, RKT_STORE_LIVE, &run, &f->store, &err),
                   err);
     config.listen_fd = f->listen_fd;
-    config.sink_ctx = f->store;
+    config.sink_ctx = f;
     assert_rkt_ok(rkt_process_set_create(&config, &f->set, &err), err);
     *state = f;
     return 0;
@@ -377,6 +381,88 @@ static void ring_of_an_ended_thread_is_given_to_the_next(void **state)
     assert_int_equal(tally_of(f, 5, NULL).counts[RKT_EVENT_KERNEL], 10);
 }
 
+/* As the stand-in driver numbers its GPUs, and NVML with it. */
+static void push_device(struct capture *c, uint32_t device_id, uint32_t gpu)
+{
+    struct rkt_event event = {.kind = RKT_EVENT_DEVICE, .clock_id = RKT_CLOCK_MONOTONIC_RAW};
+
+    event.start_ns = event.end_ns = rkt_now_raw_ns();
+    event.device = (struct rkt_event_device){.uuid_high = 0x73696d6770750000ull,
+                                             .uuid_low = gpu,
+                                             .device_id = device_id,
+                                             .pci_bus = (uint16_t)(gpu + 1)};
+    assert_true(rkt_ring_push(c->ring, &event));
+}
+
+/* Until so many more frames are out, each with samples of one process. */
+static void sample(struct fixture *f, struct rkt_gpu_samples *samples, size_t frame_count)
+{
+    uint64_t limit_ns = rkt_now_raw_ns() + UINT64_C(20000000000);
+    struct rkt_error err = {0};
+
+    for (frame_count += f->frame_count; f->frame_count < frame_count; usleep(1000)) {
+        if (rkt_now_raw_ns() > limit_ns)
+            fail_msg("no samples came in 20 s");
+        (void)drain(f, false);
+        assert_rkt_ok(rkt_process_set_sample(f->set, samples, &err), err);
+        assert_rkt_ok(rkt_process_set_flush(f->set, &err), err);
+    }
+}
+
+static enum rkt_status find_clocks(void *ctx, const struct rkt_event *events, size_t count,
+                                   struct rkt_error *err)
+{
+    uint64_t *clock_by_device = ctx;
+
+    (void)err;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].kind == RKT_EVENT_COUNTER && events[i].type == RKT_COUNTER_SM_CLOCK)
+            clock_by_device[events[i].counter.device_id] = events[i].counter.value;
+    }
+    return RKT_OK;
+}
+
+/* Both use GPU 6, which is throttled; one of them GPU 1 too, and they count differently. */
+static void samples_go_to_every_process_that_uses_the_gpu(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t first_clocks[4] = {0}, second_clocks[4] = {0};
+    struct rkt_gpu_samples *samples = NULL;
+    struct capture first, second, other;
+    struct rkt_error err = {0};
+
+    setenv("SIMGPU_NVML_THROTTLE", "6:power-cap", 1);
+    assert_rkt_ok(rkt_gpu_samples_create(10000000, &samples, &err), err);
+    connect_one(f, &first, 101, 0);
+    connect_one(f, &second, 102, 0);
+    connect_one(f, &other, 103, 0);
+    push_device(&first, 0, 6);
+    push_device(&second, 1, 6);
+    push_device(&second, 3, 1);
+    push_device(&second, 3, 2); /* said already: the first counts */
+    (void)drain(f, false);
+    assert_rkt_ok(rkt_process_set_flush(f->set, &err), err);
+    sample(f, samples, 4);
+    die(&first);
+    (void)drain(f, false);
+    (void)drain(f, false);
+    sample(f, samples, 2); /* of a process that is gone nobody asks, of the other's GPUs on */
+    die(&second);
+    die(&other);
+    finish(f, 0);
+    rkt_gpu_samples_destroy(samples);
+    unsetenv("SIMGPU_NVML_THROTTLE");
+    assert_rkt_ok(rkt_store_reader_walk(f->reader, 5, NULL, find_clocks, first_clocks, &err), err);
+    assert_rkt_ok(rkt_store_reader_walk(f->reader, 9, NULL, find_clocks, second_clocks, &err), err);
+    assert_int_equal(first_clocks[0], 1485);
+    assert_int_equal(first_clocks[1] + first_clocks[2] + first_clocks[3], 0);
+    assert_int_equal(second_clocks[1], 1485);
+    assert_int_equal(second_clocks[3], 1980);
+    assert_int_equal(second_clocks[0] + second_clocks[2], 0);
+    assert_int_equal(tally_of(f, 9, NULL).counts[RKT_EVENT_DEVICE], 3);
+    assert_int_equal(tally_of(f, 13, NULL).counts[RKT_EVENT_COUNTER], 0);
+}
+
 static void job_without_any_process_has_a_source_with_its_end(void **state)
 {
     struct fixture *f = *state;
@@ -403,6 +489,7 @@ int main(void)
         CASE(losses_are_told_as_they_grow_and_add_up),
         CASE(senseless_events_are_counted_and_left_out),
         CASE(ring_of_an_ended_thread_is_given_to_the_next),
+        CASE(samples_go_to_every_process_that_uses_the_gpu),
         CASE(job_without_any_process_has_a_source_with_its_end),
     };
 

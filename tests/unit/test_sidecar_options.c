@@ -34,6 +34,7 @@ static void defaults_are_those_of_the_region_and_the_design(void **state)
     assert_int_equal(options.drain_timeout_ns, UINT64_C(60000000000));
     assert_int_equal(options.queue_bytes, 64u << 20);
     assert_string_equal(options.command, "");
+    assert_int_equal(options.gpu_interval_ns, UINT64_C(1000000000));
 }
 
 static void values_are_taken(void **state)
@@ -43,13 +44,15 @@ static void values_are_taken(void **state)
 
     (void)state;
     assert_rkt_ok(parse((const char *[]){"--socket", "/x", "--per-node", "--on-failure", "wait",
-                                         "--capture=nccl,marks", "--graphs=launch", NULL},
+                                         "--capture=nccl,marks", "--graphs=launch",
+                                         "--gpu-samples=off", NULL},
                         &options, &err),
                   err);
     assert_true(options.per_node);
     assert_false(options.is_abort_on_failure);
     assert_int_equal(options.capture_config.mask, RKT_CAPTURE_NCCL | RKT_CAPTURE_MARKS);
     assert_int_equal(options.capture_config.graph_level, RKT_GRAPH_LEVEL_LAUNCH);
+    assert_int_equal(options.gpu_interval_ns, 0);
 }
 
 static void values_without_sense_are_refused_by_name(void **state)
@@ -67,6 +70,9 @@ static void values_without_sense_are_refused_by_name(void **state)
         {"heap no multiple of 64", "--heap-bytes=65537B", "--heap-bytes"},
         {"unknown capture", "--capture=cupti,hip", "hip"},
         {"unknown depth of graphs", "--graphs=edge", "edge"},
+        {"samples of GPUs too often", "--gpu-samples=9ms", "--gpu-samples"},
+        {"samples of GPUs too rarely", "--gpu-samples=2h", "--gpu-samples"},
+        {"samples of GPUs without a unit", "--gpu-samples=100", "--gpu-samples"},
         {"unknown reaction", "--on-failure=panic", "panic"},
         {"queue too small", "--queue-bytes=1KiB", "--queue-bytes"},
         {"a word too many", "train.py", "train.py"},
