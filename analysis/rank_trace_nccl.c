@@ -219,7 +219,9 @@ static enum rkt_status build_ops(struct rkt_rank_trace *trace, const struct rkt_
         const struct rkt_event *event = &events->items[i];
         struct rkt_op *op = &trace->ops[trace->op_count];
 
-        if (!rkt_rank_trace_times(trace, event, &op->start_ns, &op->end_ns, NULL))
+        /* Channels are of a clock that nothing ties to the others, and no operations. */
+        if (event->clock_id == RKT_CLOCK_GLOBALTIMER ||
+            !rkt_rank_trace_times(trace, event, &op->start_ns, &op->end_ns, NULL))
             continue;
         op->thread_id = event->thread_id;
         op->correlation_id = event->correlation_id;

@@ -11,6 +11,7 @@ enum rkt_event_flag {
     RKT_FLAG_GRAPH = 2,          /* captured into, or replayed from, a CUDA graph */
     RKT_FLAG_IMPLICIT_GROUP = 4, /* NCCL group of one call */
     RKT_FLAG_NO_END = 8,         /* the end was not seen; end_ns == start_ns */
+    RKT_FLAG_SEND = 16,          /* NCCL network work: sends; else it receives */
 };
 
 /* RKT_EVENT_API: type */

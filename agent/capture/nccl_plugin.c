@@ -8,44 +8,22 @@
 #include <string.h>
 
 #include "agent/capture/nccl_api/profiler.h"
-#include "agent/capture/nccl_source.h"
+#include "agent/capture/nccl_event.h"
+#include "agent/capture/nccl_words.h"
+#include "common/clock.h"
 
 #define API __attribute__((visibility("default")))
-#define V3_MASK (RKT_NCCL_MASK & 0xff) /* the events of v3 fit one byte */
 
-/* Where the text is in the list; 0, unknown, when it is not. */
-static uint8_t find_word(const char *const *words, size_t count, const char *text)
-{
-    for (size_t i = 1; text && i < count; i++) {
-        if (strcmp(words[i], text) == 0)
-            return (uint8_t)i;
-    }
-    return 0;
-}
-
-/* By enum rkt_nccl_algo */
-static uint8_t algo_of(const char *text)
-{
-    static const char *const words[] = {
-        "", "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT",
-    };
-
-    return find_word(words, sizeof(words) / sizeof(words[0]), text);
-}
-
-/* By enum rkt_nccl_proto */
-static uint8_t proto_of(const char *text)
-{
-    static const char *const words[] = {"", "LL", "LL128", "SIMPLE"};
-
-    return find_word(words, sizeof(words) / sizeof(words[0]), text);
-}
+/* The events that each version of the table has. Those of v3 stop at the usual ones: it has no
+ * device times. */
+#define EVENTS_V3 (RKT_NCCL_MASK_BASIC & 0xff)
+#define EVENTS_ALL RKT_NCCL_MASK_PROXY
 
 static void set_operation(struct rkt_event *event, const char *func, const char *datatype,
                           size_t count)
 {
-    event->nccl.func = (uint8_t)(func ? rkt_nccl_func_parse(func) : RKT_NCCL_FUNC_UNKNOWN);
-    event->nccl.datatype = datatype ? rkt_datatype_parse(datatype) : RKT_DATATYPE_UNKNOWN;
+    event->nccl.func = rkt_nccl_func_of(func);
+    event->nccl.datatype = rkt_nccl_datatype_of(datatype);
     event->nccl.count = count;
 }
 
@@ -54,7 +32,7 @@ static void set_operation(struct rkt_event *event, const char *func, const char 
 static int init_v3(void **context, int *mask)
 {
     *context = rkt_nccl_comm_open(&(struct rkt_nccl_comm_info){
-        .mask = mask, .wanted = V3_MASK, .is_unknown = true, .rank = -1});
+        .mask = mask, .known = EVENTS_V3, .is_unknown = true, .rank = -1});
     return 0;
 }
 
@@ -64,7 +42,7 @@ static int init_v4(void **context, int *mask, const char *comm_name, uint64_t co
 {
     (void)log;
     *context = rkt_nccl_comm_open(&(struct rkt_nccl_comm_info){.mask = mask,
-                                                               .wanted = RKT_NCCL_MASK,
+                                                               .known = EVENTS_ALL,
                                                                .comm_id = comm_id,
                                                                .name = comm_name,
                                                                .node_count = node_count,
@@ -97,8 +75,8 @@ static struct rkt_event coll_event(const struct rkt_nccl_comm *comm,
     set_operation(&event, descr->coll.func, descr->coll.datatype, descr->coll.count);
     event.nccl.seq = descr->coll.seq;
     event.nccl.peer = descr->coll.root;
-    event.nccl.algo = algo_of(descr->coll.algo);
-    event.nccl.proto = proto_of(descr->coll.proto);
+    event.nccl.algo = rkt_nccl_algo_of(descr->coll.algo);
+    event.nccl.proto = rkt_nccl_proto_of(descr->coll.proto);
     return event;
 }
 
@@ -147,48 +125,163 @@ static struct rkt_event p2p_api_event(const struct rkt_nccl_comm *comm,
     return event;
 }
 
+static struct rkt_event ce_coll_event(const struct rkt_nccl_comm *comm,
+                                      const struct rkt_nccl_descr *descr)
+{
+    struct rkt_event event = rkt_nccl_event(comm, RKT_NCCL_CE_COLL);
+
+    set_operation(&event, descr->ce_coll.func, descr->ce_coll.datatype, descr->ce_coll.count);
+    event.nccl.seq = descr->ce_coll.seq;
+    event.nccl.peer = descr->ce_coll.root;
+    return event;
+}
+
+static struct rkt_event ce_part_event(const struct rkt_nccl_comm *comm, enum rkt_nccl_type type,
+                                      const struct rkt_nccl_descr *descr)
+{
+    struct rkt_event event = rkt_nccl_event(comm, type);
+
+    rkt_nccl_event_adopt(&event, descr->parent);
+    if (type == RKT_NCCL_CE_BATCH)
+        event.nccl.count = descr->ce_batch.bytes;
+    return event;
+}
+
+/* By the device's own clock, at both ends. */
+static struct rkt_event kernel_ch_event(const struct rkt_nccl_comm *comm,
+                                        const struct rkt_nccl_descr *descr)
+{
+    struct rkt_event event = rkt_nccl_event(comm, RKT_NCCL_KERNEL_CH);
+
+    rkt_nccl_event_adopt(&event, descr->parent);
+    event.clock_id = RKT_CLOCK_GLOBALTIMER;
+    event.start_ns = descr->kernel_ch.timer_ns;
+    event.nccl.peer = descr->kernel_ch.channel_id;
+    return event;
+}
+
+static struct rkt_event proxy_op_event(const struct rkt_nccl_comm *comm,
+                                       const struct rkt_nccl_descr *descr)
+{
+    struct rkt_event event = rkt_nccl_event(comm, RKT_NCCL_PROXY_OP);
+
+    if (rkt_nccl_is_own_process(descr->proxy_op.pid)) /* else `parent` is another's address */
+        rkt_nccl_event_adopt(&event, descr->parent);
+    if (descr->proxy_op.is_send)
+        event.flags |= RKT_FLAG_SEND;
+    event.nccl.peer = descr->proxy_op.peer;
+    event.nccl.datatype = descr->proxy_op.channel_id;
+    if (descr->proxy_op.step_count >= 0 && descr->proxy_op.chunk_bytes >= 0)
+        event.nccl.count =
+            (uint64_t)descr->proxy_op.step_count * (uint64_t)descr->proxy_op.chunk_bytes;
+    return event;
+}
+
+static struct rkt_event net_event(const struct rkt_nccl_comm *comm, enum rkt_nccl_type type,
+                                  const struct rkt_nccl_descr *descr)
+{
+    struct rkt_event event = rkt_nccl_event(comm, type);
+
+    rkt_nccl_event_adopt(&event, descr->parent);
+    if (type == RKT_NCCL_NET_PLUGIN)
+        event.nccl.count = (uint64_t)descr->net_plugin.id;
+    return event;
+}
+
+/* False: not an event that is recorded. Phases of kernels are among those: see RKT_NCCL_MASK_*. */
+static bool read_host_event(const struct rkt_nccl_comm *comm, uint64_t type,
+                            const struct rkt_nccl_descr *descr, struct rkt_event *event)
+{
+    switch (type) {
+    case RKT_NCCL_EVENT_COLL:
+        *event = coll_event(comm, descr);
+        return true;
+    case RKT_NCCL_EVENT_P2P:
+        *event = p2p_event(comm, descr);
+        return true;
+    case RKT_NCCL_EVENT_GROUP_API:
+        *event = group_api_event(comm, descr);
+        return true;
+    case RKT_NCCL_EVENT_COLL_API:
+        *event = coll_api_event(comm, descr);
+        return true;
+    case RKT_NCCL_EVENT_P2P_API:
+        *event = p2p_api_event(comm, descr);
+        return true;
+    case RKT_NCCL_EVENT_KERNEL_LAUNCH:
+        *event = rkt_nccl_event(comm, RKT_NCCL_KERNEL_LAUNCH);
+        return true;
+    case RKT_NCCL_EVENT_CE_COLL:
+        *event = ce_coll_event(comm, descr);
+        return true;
+    case RKT_NCCL_EVENT_CE_SYNC:
+        *event = ce_part_event(comm, RKT_NCCL_CE_SYNC, descr);
+        return true;
+    case RKT_NCCL_EVENT_CE_BATCH:
+        *event = ce_part_event(comm, RKT_NCCL_CE_BATCH, descr);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What the progress thread tells. */
+static bool read_progress_event(const struct rkt_nccl_comm *comm, uint64_t type,
+                                const struct rkt_nccl_descr *descr, struct rkt_event *event)
+{
+    switch (type) {
+    case RKT_NCCL_EVENT_KERNEL_CH:
+        *event = kernel_ch_event(comm, descr);
+        return true;
+    case RKT_NCCL_EVENT_PROXY_OP:
+        *event = proxy_op_event(comm, descr);
+        return true;
+    case RKT_NCCL_EVENT_PROXY_STEP:
+        *event = net_event(comm, RKT_NCCL_PROXY_STEP, descr);
+        return true;
+    case RKT_NCCL_EVENT_NET_PLUGIN:
+        *event = net_event(comm, RKT_NCCL_NET_PLUGIN, descr);
+        return true;
+    case RKT_NCCL_EVENT_PROXY_CTRL:
+        *event = rkt_nccl_event(comm, RKT_NCCL_PROXY_CTRL);
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* v4 to v7: the parts that are read here are the same. */
 static int start_typed(void *context, void **handle, uint64_t type,
                        const struct rkt_nccl_descr *descr)
 {
-    const struct rkt_nccl_comm *comm = context;
+    struct rkt_nccl_comm *comm = context;
     struct rkt_event event;
 
     *handle = NULL;
-    if (!comm)
-        return 0;
-    switch (type) {
-    case RKT_NCCL_EVENT_GROUP:
-        event = rkt_nccl_event(comm, RKT_NCCL_GROUP);
-        break;
-    case RKT_NCCL_EVENT_COLL:
-        event = coll_event(comm, descr);
-        break;
-    case RKT_NCCL_EVENT_P2P:
-        event = p2p_event(comm, descr);
-        break;
-    case RKT_NCCL_EVENT_GROUP_API:
-        event = group_api_event(comm, descr);
-        break;
-    case RKT_NCCL_EVENT_COLL_API:
-        event = coll_api_event(comm, descr);
-        break;
-    case RKT_NCCL_EVENT_P2P_API:
-        event = p2p_api_event(comm, descr);
-        break;
-    case RKT_NCCL_EVENT_KERNEL_LAUNCH:
-        event = rkt_nccl_event(comm, RKT_NCCL_KERNEL_LAUNCH);
-        break;
-    default:
-        return 0; /* not asked for */
-    }
-    *handle = rkt_nccl_event_start(&event);
+    if (comm && rkt_nccl_event_is_wanted(type) &&
+        (read_host_event(comm, type, descr, &event) ||
+         read_progress_event(comm, type, descr, &event)))
+        *handle = rkt_nccl_event_start(comm, &event);
     return 0;
+}
+
+/*
+ * Up to NCCL 2.27 a group without a handle keeps NCCL from telling of the collectives in it. The
+ * group itself is not recorded, so any pointer will do that is no handle.
+ */
+static void start_group(void *context, void **handle)
+{
+    *handle = rkt_nccl_event_is_wanted(RKT_NCCL_EVENT_COLL) ? context : NULL;
 }
 
 static int start_v4(void *context, void **handle, struct rkt_nccl_descr *descr)
 {
-    return start_typed(context, handle, rkt_nccl_descr_type_v4(descr), descr);
+    uint64_t type = rkt_nccl_descr_type_v4(descr);
+
+    if (!context || type != RKT_NCCL_EVENT_GROUP)
+        return start_typed(context, handle, type, descr);
+    start_group(context, handle);
+    return 0;
 }
 
 static int start_v5(void *context, void **handle, struct rkt_nccl_descr *descr)
@@ -206,8 +299,8 @@ static struct rkt_event coll_event_v3(struct rkt_nccl_comm *comm,
     set_operation(&event, descr->coll.func, descr->coll.datatype, descr->coll.count);
     event.nccl.seq = descr->coll.seq;
     event.nccl.peer = descr->coll.root;
-    event.nccl.algo = algo_of(descr->coll.algo);
-    event.nccl.proto = proto_of(descr->coll.proto);
+    event.nccl.algo = rkt_nccl_algo_of(descr->coll.algo);
+    event.nccl.proto = rkt_nccl_proto_of(descr->coll.proto);
     return event;
 }
 
@@ -231,15 +324,19 @@ static int start_v3(void *context, void **handle, struct rkt_nccl_descr_v3 *desc
     *handle = NULL;
     if (!comm)
         return 0;
+    if (descr->type == RKT_NCCL_EVENT_GROUP) {
+        start_group(context, handle);
+        return 0;
+    }
+    if (!rkt_nccl_event_is_wanted(descr->type))
+        return 0;
     if (descr->type == RKT_NCCL_EVENT_COLL)
         event = coll_event_v3(comm, descr);
     else if (descr->type == RKT_NCCL_EVENT_P2P)
         event = p2p_event_v3(comm, descr);
-    else if (descr->type == RKT_NCCL_EVENT_GROUP)
-        event = rkt_nccl_event(comm, RKT_NCCL_GROUP);
     else
         return 0; /* not asked for */
-    *handle = rkt_nccl_event_start(&event);
+    *handle = rkt_nccl_event_start(comm, &event);
     return 0;
 }
 
@@ -249,15 +346,18 @@ static int stop(void *handle)
     return 0;
 }
 
-/* The states between start and stop are of channels, proxies and groups: not used. */
 static int record(void *handle, int state, union rkt_nccl_state_args *args)
 {
-    (void)handle;
-    (void)state;
-    (void)args;
+    uint64_t argument = 0;
+
+    if (args)
+        argument =
+            state == RKT_NCCL_STATE_KERNEL_CH_STOP ? args->timer_ns : args->transferred_bytes;
+    rkt_nccl_event_state(handle, state, argument);
     return 0;
 }
 
+/* Only of network work, which is not recorded from v3. */
 static int record_v3(void *handle, int state, void *args)
 {
     (void)handle;

@@ -3,19 +3,14 @@
 #define RKT_CAPTURE_NCCL_SOURCE_H
 
 /*
- * nccl_source - communicators and collectives, as NCCL tells its profiler plugin.
+ * nccl_source - NCCL's communicators, and what NCCL is asked to tell of them.
  *
- * The tables that NCCL looks up (ncclProfiler_v3 ... v7) are in nccl_plugin.c; all of them
- * end up here. An event goes out when NCCL stops it; a COLL or P2P that has ended is
- * enqueued, not finished: its end on the GPU is in the kernel's own record, which the
- * KERNEL_LAUNCH event brackets by thread and time.
+ *     NCCL ─ncclProfiler_v*─▶ nccl_plugin ─▶ nccl_event ─▶ thread ─▶ ring
+ *                                  └──▶ nccl_source (communicators, mask)
  *
  * Threads: any, several communicators at once.
- * Memory:  open events are in slots that stay for the life of the process, and a handle
- *          names one use of one slot, so that a late or doubled stop does nothing. A
- *          communicator costs some bytes, kept for good, as events may come after its end.
- * Full:    without a free slot the handle is NULL, which NCCL accepts, and the event counts
- *          as lost.
+ * Memory:  the slots of open events are taken in create; a communicator costs some bytes, kept for
+ *          good, as events may come after its end.
  * Closed:  outside a capture window NCCL's activation mask is 0, so that it does not call at
  *          all; what it had begun to report by then is refused, and what was open may still stop.
  */
@@ -23,13 +18,29 @@
 #include <stdint.h>
 
 #include "agent/capture/capture.h"
-#include "agent/capture/nccl_api/profiler.h"
+#include "agent/capture/nccl_api/profiler_event.h"
 
-/* Collectives, point to point, their API calls and launches. Channels and proxies are never
- * asked for: they would make NCCL's proxy thread work where it does not otherwise. */
-#define RKT_NCCL_MASK                                                      \
+/*
+ * What is asked for, by level (RANKTRACE_NCCL).
+ *
+ * basic:  collectives, point to point, their API calls and launches: callbacks on threads that
+ *         call NCCL anyway.
+ * kernel: channels make NCCL add work for its progress thread to each collective, and poll for
+ *         its end. Copy-engine collectives are here, as the way by which a device carried one out.
+ * proxy:  each step of each network operation.
+ *
+ * Phases of kernels (v7) are never asked for: NCCL's kernels then stamp and fence, which was
+ * measured to cost more than 4 %.
+ */
+#define RKT_NCCL_MASK_BASIC                                                \
     (RKT_NCCL_EVENT_COLL | RKT_NCCL_EVENT_P2P | RKT_NCCL_EVENT_GROUP_API | \
      RKT_NCCL_EVENT_COLL_API | RKT_NCCL_EVENT_P2P_API | RKT_NCCL_EVENT_KERNEL_LAUNCH)
+#define RKT_NCCL_MASK_KERNEL                                                   \
+    (RKT_NCCL_MASK_BASIC | RKT_NCCL_EVENT_KERNEL_CH | RKT_NCCL_EVENT_CE_COLL | \
+     RKT_NCCL_EVENT_CE_SYNC | RKT_NCCL_EVENT_CE_BATCH)
+#define RKT_NCCL_MASK_PROXY                                                       \
+    (RKT_NCCL_MASK_KERNEL | RKT_NCCL_EVENT_PROXY_OP | RKT_NCCL_EVENT_PROXY_STEP | \
+     RKT_NCCL_EVENT_PROXY_CTRL | RKT_NCCL_EVENT_NET_PLUGIN)
 
 struct rkt_nccl_source;
 struct rkt_nccl_comm;
@@ -52,7 +63,7 @@ uint64_t rkt_nccl_source_activity(const struct rkt_nccl_source *source);
 /* What NCCL says of a communicator when it makes one. */
 struct rkt_nccl_comm_info {
     int *mask;       /* NCCL's activation mask, one for all its communicators; it stays NCCL's */
-    int wanted;      /* what goes there while the window is open */
+    int known;       /* the events that this version of the table has */
     bool is_unknown; /* v3: only its events tell */
     uint64_t comm_id;
     const char *name; /* NULL: none */
@@ -68,12 +79,5 @@ void rkt_nccl_comm_close(struct rkt_nccl_comm *comm);
 
 /* A v3 communicator learns who it is from its first event. */
 void rkt_nccl_comm_identify(struct rkt_nccl_comm *comm, uint64_t comm_id, int rank);
-
-/* An event without its stamps: of this kind and type, all else unknown. */
-struct rkt_event rkt_nccl_event(const struct rkt_nccl_comm *comm, enum rkt_nccl_type type);
-
-/* Begin it now; the handle for rkt_nccl_event_stop, or NULL. */
-void *rkt_nccl_event_start(const struct rkt_event *event);
-void rkt_nccl_event_stop(void *handle); /* NULL is fine */
 
 #endif

@@ -7,16 +7,19 @@ foreach(module marks steps)
   rkt_test(unit_${module} SOURCES test_${module}.c capture_job.c
            LINK ranktrace_capture rkt_agent Threads::Threads LABELS unit)
 endforeach()
-rkt_test(unit_nccl_plugin SOURCES test_nccl_plugin.c capture_job.c
-         LINK rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
+foreach(module plugin levels)
+  rkt_test(unit_nccl_${module} SOURCES test_nccl_${module}.c nccl_host.c capture_job.c
+           LINK rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
+endforeach()
 
 # The inner parts are hidden in the library, so their sources are built into the tests.
 set(capture ${PROJECT_SOURCE_DIR}/agent/capture)
 rkt_test(unit_capture_parts SOURCES test_capture_parts.c ${capture}/intern.c ${capture}/thread.c
          LINK rkt_agent Threads::Threads LABELS unit)
 
-rkt_test(unit_nccl_source SOURCES test_nccl_source.c stub_capture.c ${capture}/intern.c
-                                  ${capture}/nccl_source.c ${capture}/thread.c
+set(nccl_source stub_capture.c ${capture}/intern.c ${capture}/nccl_event.c ${capture}/nccl_slots.c
+                ${capture}/nccl_source.c ${capture}/thread.c)
+rkt_test(unit_nccl_source SOURCES test_nccl_source.c ${nccl_source}
          LINK rkt_agent Threads::Threads LABELS unit)
 
 rkt_test(unit_window_rule SOURCES test_window_rule.c ${capture}/window_rule.c
@@ -61,7 +64,7 @@ if(CMOCKA_FOUND)
   set_tests_properties(unit_capture_gpu unit_capture_memory unit_capture_train
                        unit_capture_window PROPERTIES ENVIRONMENT
     LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/simgpu)
-  foreach(test unit_nccl_plugin unit_real_cupti unit_real_nccl unit_capture_gpu
+  foreach(test unit_nccl_plugin unit_nccl_levels unit_real_cupti unit_real_nccl unit_capture_gpu
                unit_capture_memory unit_capture_train unit_capture_window)
     add_dependencies(${test} ranktrace_capture)
     target_compile_definitions(${test} PRIVATE

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of libranktrace.so behind NCCL's tables, built into this test. */
-#include "agent/capture/nccl_source.h"
+#include "agent/capture/nccl_event.h"
 
 #include <pthread.h>
 
@@ -28,14 +28,15 @@ static int stop_capture(void **state)
 static struct rkt_nccl_comm *open_comm(int *mask, uint64_t comm_id)
 {
     return rkt_nccl_comm_open(&(struct rkt_nccl_comm_info){
-        .mask = mask, .wanted = WANTED, .comm_id = comm_id, .rank_count = 2});
+        .mask = mask, .known = WANTED, .comm_id = comm_id, .rank_count = 2});
 }
 
-static void *start_coll(const struct rkt_nccl_comm *comm)
+static void *start_coll(struct rkt_nccl_comm *comm)
 {
     struct rkt_event event = rkt_nccl_event(comm, RKT_NCCL_COLL);
 
-    return rkt_nccl_event_start(&event);
+    return rkt_nccl_event_is_wanted(RKT_NCCL_EVENT_COLL) ? rkt_nccl_event_start(comm, &event)
+                                                         : NULL;
 }
 
 static size_t count_events(enum rkt_event_kind kind)

@@ -63,6 +63,23 @@ static void impossible_times_are_left_out_and_counted(void **state)
     assert_int_equal(fx->trace->left_out_count, 4);
 }
 
+static void channels_of_kernels_are_no_operations(void **state)
+{
+    struct rank_store *fx = *state;
+
+    add_kernel(fx, "ncclDevKernel_AllReduce", 1, 1000, 2000);
+    add_event(fx, (struct rkt_event){.kind = RKT_EVENT_NCCL,
+                                     .clock_id = RKT_CLOCK_GLOBALTIMER, /* tied to no other */
+                                     .type = RKT_NCCL_KERNEL_CH,
+                                     .start_ns = 1700000000000000000u,
+                                     .end_ns = 1700000000000000320u,
+                                     .nccl = {.peer = 7, .func = RKT_NCCL_FUNC_ALLREDUCE}});
+    rank_store_load(fx, NULL);
+    assert_int_equal(fx->trace->op_count, 0);
+    assert_int_equal(fx->trace->unmapped_count, 0);
+    assert_int_equal(fx->trace->left_out_count, 0);
+}
+
 static void a_collective_on_which_the_host_waits_as_long_is_kept(void **state)
 {
     struct rank_store *fx = *state;
@@ -385,6 +402,7 @@ int main(void)
         TEST(of_runtime_and_driver_call_the_outer_one_is_the_launch),
         TEST(work_without_a_launch_record_says_so),
         TEST(impossible_times_are_left_out_and_counted),
+        TEST(channels_of_kernels_are_no_operations),
         TEST(a_collective_on_which_the_host_waits_as_long_is_kept),
         TEST(copies_keep_what_is_known_of_them),
         TEST(a_copy_that_its_call_waited_for_blocked_the_host),

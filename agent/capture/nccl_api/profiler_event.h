@@ -32,10 +32,28 @@ enum rkt_nccl_event {
     RKT_NCCL_EVENT_CE_COLL = 1 << 12, /* from here on: v6 */
     RKT_NCCL_EVENT_CE_SYNC = 1 << 13,
     RKT_NCCL_EVENT_CE_BATCH = 1 << 14,
+    RKT_NCCL_EVENT_KERNEL_PHASE = 1 << 15, /* v7 */
 };
 
 /* States of recordEventState that are used here. */
 enum rkt_nccl_state {
+    RKT_NCCL_STATE_STEP_FIRST = 8,
+    RKT_NCCL_STATE_STEP_SEND_GPU_WAIT = 8, /* for the GPU to have filled the buffer */
+    RKT_NCCL_STATE_STEP_SEND_WAIT = 9,     /* for the network to have sent it */
+    RKT_NCCL_STATE_STEP_RECV_WAIT = 10,
+    RKT_NCCL_STATE_STEP_RECV_FLUSH_WAIT = 11,
+    RKT_NCCL_STATE_STEP_RECV_GPU_WAIT = 12, /* for the GPU to have emptied the buffer */
+    RKT_NCCL_STATE_STEP_LAST = 12,
+    RKT_NCCL_STATE_CTRL_FIRST = 13,
+    RKT_NCCL_STATE_CTRL_IDLE = 13,
+    RKT_NCCL_STATE_CTRL_ACTIVE = 14,
+    RKT_NCCL_STATE_CTRL_SLEEP = 15,
+    RKT_NCCL_STATE_CTRL_WAKEUP = 16,
+    RKT_NCCL_STATE_CTRL_APPEND = 17,
+    RKT_NCCL_STATE_CTRL_APPEND_END = 18,
+    RKT_NCCL_STATE_CTRL_LAST = 18,
+    RKT_NCCL_STATE_PROXY_OP_IN_PROGRESS = 19,
+    RKT_NCCL_STATE_STEP_SEND_PEER_WAIT = 20, /* for the receiver to be ready */
     RKT_NCCL_STATE_KERNEL_CH_STOP = 22,
     RKT_NCCL_STATE_GROUP_START_STOP = 23, /* ncclGroupStart returned */
     RKT_NCCL_STATE_GROUP_END_START = 24,  /* ncclGroupEnd was called */
@@ -133,6 +151,21 @@ struct rkt_nccl_descr {
             void *stream;
             uint64_t user_tag; /* v7 */
         } ce_coll;
+        struct {
+            bool is_complete;
+            int rank_count;
+        } ce_sync;
+        struct {
+            int operation_count;
+            size_t bytes;
+            bool has_intra_sync;
+        } ce_batch;
+        struct {
+            uint8_t channel_id;
+            uint8_t phase_id;
+            const char *phase_name;
+            uint64_t timer_ns;
+        } kernel_phase;
     };
 };
 
@@ -148,7 +181,10 @@ _Static_assert(offsetof(struct rkt_nccl_descr, coll.parent_group) == 104, "publi
 _Static_assert(offsetof(struct rkt_nccl_descr, coll_api.stream) == 56, "published layout");
 _Static_assert(offsetof(struct rkt_nccl_descr, p2p.peer) == 56, "published layout");
 _Static_assert(offsetof(struct rkt_nccl_descr, kernel_ch.timer_ns) == 32, "published layout");
+_Static_assert(offsetof(struct rkt_nccl_descr, proxy_op.chunk_bytes) == 40, "published layout");
 _Static_assert(offsetof(struct rkt_nccl_descr, ce_coll.stream) == 104, "published layout");
+_Static_assert(offsetof(struct rkt_nccl_descr, ce_batch.bytes) == 32, "published layout");
+_Static_assert(offsetof(struct rkt_nccl_descr, kernel_phase.timer_ns) == 40, "published layout");
 _Static_assert(sizeof(struct rkt_nccl_descr) == RKT_NCCL_DESCR_BYTES_V7, "published layout");
 
 static inline uint64_t rkt_nccl_descr_type_v4(const struct rkt_nccl_descr *descr)
