@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_SIMULATE_SCENARIO_H
+#define RKT_ANALYSIS_SIMULATE_SCENARIO_H
+
+/*
+ * scenario - a made-up data-parallel job: its size, its speed, and what is wrong with it.
+ *
+ * As text, one "KEY = VALUE" a line, '#' begins a comment; keys that are absent keep their
+ * default. Faults are lines of their own, as many as there are:
+ *
+ *     ranks = 8
+ *     kernel = 50us
+ *     fault = slow-compute rank=2 amount=25ms steps=5:10
+ *
+ * launch/README.md lists keys and faults. Threads: any; no state.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/status.h"
+
+#define RKT_FAULTS_MAX 32u
+
+/* `amount` is ns per step unless said otherwise. */
+enum rkt_fault_kind {
+    RKT_FAULT_SLOW_COMPUTE, /* kernels of backward are longer, by amount in all */
+    RKT_FAULT_EXTRA_WORK,   /* one more kernel in forward, of its own name */
+    RKT_FAULT_SLOW_INPUT,   /* the input takes longer */
+    RKT_FAULT_SLOW_HOST,    /* host code between input and forward */
+    RKT_FAULT_LAUNCH_GAPS,  /* host code between the launches of forward */
+    RKT_FAULT_HIDDEN_SYNC,  /* amount: so many calls a step in forward that wait for the device */
+    RKT_FAULT_PAGEABLE_COPY /* amount: bytes a step by a blocking copy of pageable memory */
+};
+
+struct rkt_fault {
+    enum rkt_fault_kind kind;
+    uint32_t first_rank;
+    uint32_t end_rank;
+    uint32_t first_step;
+    uint32_t end_step;
+    uint64_t amount;
+};
+
+struct rkt_scenario {
+    uint64_t seed;
+    uint32_t rank_count;
+    uint32_t node_count; /* ranks are dealt out in blocks; nodes have clocks of their own */
+    uint32_t step_count;
+    uint32_t forward_kernels; /* per step, likewise the next two */
+    uint32_t backward_kernels;
+    uint32_t optimizer_kernels;
+    uint64_t kernel_ns;         /* mean length; each has its own, half to one and a half of that */
+    uint64_t jitter_ppm;        /* of a kernel's length, from run to run: up to so much, even */
+    uint64_t launch_ns;         /* host time of a launch */
+    uint64_t launch_latency_ns; /* from a launch's begin to the kernel's, if the stream is free */
+    uint32_t queue_kernels;     /* launches that may be pending before the next one waits */
+    uint32_t bucket_count;      /* AllReduces per step */
+    uint64_t bucket_bytes;      /* of each */
+    uint64_t bytes_per_s;       /* of a collective */
+    uint64_t collective_ns;     /* and its time without bytes */
+    uint64_t has_overlap;       /* 0: collectives start when all of backward has run */
+    uint64_t input_ns;          /* host time of the input */
+    uint64_t input_bytes;       /* pinned, copied on the stream of the kernels */
+    uint64_t copy_bytes_per_s;  /* pinned; pageable memory takes four times as long */
+    uint64_t clock_offset_ns;   /* nodes' clocks differ from node 0's by up to so much */
+    uint64_t clock_drift_ppb;   /* and in rate by up to so much */
+    uint64_t round_trip_ns;     /* of a clock exchange, at best */
+    struct rkt_fault faults[RKT_FAULTS_MAX];
+    size_t fault_count;
+};
+
+void rkt_scenario_init(struct rkt_scenario *scenario); /* the defaults, no fault */
+
+/* One line, without its end. RKT_ERR_INVALID says what is wrong; line_number is for that. */
+enum rkt_status rkt_scenario_line(struct rkt_scenario *scenario, const char *line,
+                                  size_t line_number, struct rkt_error *err);
+
+/* A whole file. */
+enum rkt_status rkt_scenario_read(struct rkt_scenario *scenario, const char *path,
+                                  struct rkt_error *err);
+
+/* After the last line: do the numbers fit each other? Ranks and steps of faults are cut to those
+ * that there are. */
+enum rkt_status rkt_scenario_check(struct rkt_scenario *scenario, struct rkt_error *err);
+
+/* "slow-compute" */
+const char *rkt_fault_name(enum rkt_fault_kind kind);
+
+/* Whether the fault is at work there. */
+static inline bool rkt_fault_applies(const struct rkt_fault *fault, uint32_t rank, uint32_t step)
+{
+    return rank >= fault->first_rank && rank < fault->end_rank && step >= fault->first_step &&
+           step < fault->end_step;
+}
+
+#endif

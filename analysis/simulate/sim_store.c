@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/simulate/sim_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/simulate/sim_clock.h"
+#include "common/clock.h"
+#include "common/source_writer.h"
+#include "common/store_writer.h"
+
+#define BURST_EVERY_NS INT64_C(2000000000)
+#define PAIR_EVERY_NS INT64_C(1000000000)
+#define BEFORE_NS INT64_C(500000000) /* bursts begin so long before the job, and end so after */
+#define EXCHANGES_PER_BURST 32u
+#define EXCHANGE_EVERY_NS 50000
+#define PEER_NS 1000 /* from t2 to t3 */
+#define DELAY_KEY UINT64_C(0x64656c6179000000)
+
+/* One source being written. */
+struct target {
+    struct rkt_source_writer *writer;
+    struct rkt_sim_clock clock;
+    uint32_t names[RKT_SIM_NAME_COUNT];
+};
+
+static enum rkt_status append(void *ctx, const uint8_t *frame, size_t frame_bytes,
+                              struct rkt_error *err)
+{
+    return rkt_store_writer_append(ctx, frame, frame_bytes, err);
+}
+
+static enum rkt_status add(void *ctx, const struct rkt_event *event, struct rkt_error *err)
+{
+    const struct target *target = ctx;
+    struct rkt_event stored = *event;
+    bool is_real = event->clock_id == RKT_CLOCK_REALTIME;
+    int64_t (*read)(const struct rkt_sim_clock *, int64_t) =
+        is_real ? rkt_sim_clock_real_ns : rkt_sim_clock_raw_ns;
+
+    stored.start_ns = (uint64_t)read(&target->clock, (int64_t)event->start_ns);
+    stored.end_ns = (uint64_t)read(&target->clock, (int64_t)event->end_ns);
+    stored.name_id = target->names[event->name_id];
+    return rkt_source_writer_add(target->writer, &stored, err);
+}
+
+/* ---- sources ---- */
+
+static uint32_t node_of(const struct rkt_scenario *scenario, uint32_t rank)
+{
+    return rank / (scenario->rank_count / scenario->node_count);
+}
+
+static struct rkt_source_info describe(const struct rkt_scenario *scenario, uint32_t source,
+                                       uint32_t node)
+{
+    struct rkt_source_info info = {
+        .source = source,
+        .producer = RKT_PRODUCER_CAPTURE,
+        .gpu_clock = RKT_CLOCK_REALTIME,
+        .world_size = scenario->rank_count,
+        .node = node,
+    };
+
+    (void)snprintf(info.host, sizeof(info.host), "node%u", node);
+    (void)snprintf(info.boot_id, sizeof(info.boot_id), "simulated-%u", node);
+    (void)snprintf(info.program, sizeof(info.program), "simulate");
+    return info;
+}
+
+static enum rkt_status open_target(struct rkt_store_writer *store,
+                                   const struct rkt_scenario *scenario,
+                                   const struct rkt_source_info *info, struct target *target,
+                                   struct rkt_error *err)
+{
+    enum rkt_status status = rkt_source_writer_create(info, append, store, &target->writer, err);
+    struct rkt_strtab *tab;
+
+    if (status != RKT_OK)
+        return status;
+    target->clock = rkt_sim_clock_of(scenario, info->node);
+    tab = rkt_source_writer_strtab(target->writer);
+    for (int i = 1; i < RKT_SIM_NAME_COUNT; i++) {
+        const char *name = rkt_sim_name((enum rkt_sim_name)i);
+
+        target->names[i] = rkt_strtab_intern(tab, name, strlen(name));
+    }
+    return RKT_OK;
+}
+
+static enum rkt_status close_target(struct target *target, enum rkt_status status,
+                                    uint64_t *event_count, struct rkt_error *err)
+{
+    struct rkt_end_info end = {.reason = RKT_END_EXITED};
+
+    if (status == RKT_OK)
+        status = rkt_source_writer_end(target->writer, &end, err);
+    *event_count += end.event_count;
+    rkt_source_writer_destroy(target->writer);
+    target->writer = NULL;
+    return status;
+}
+
+/* ---- a rank ---- */
+
+static enum rkt_status run_rank(const struct rkt_sim_run *run, uint32_t rank, struct target *target,
+                                struct rkt_error *err)
+{
+    const struct rkt_scenario *scenario = run->scenario;
+    int64_t *ready_ns = calloc((size_t)scenario->bucket_count + 1, sizeof(*ready_ns));
+    struct rkt_sim_rank *sim = NULL;
+    enum rkt_status status;
+
+    if (!ready_ns)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for rank %u", rank);
+    status = rkt_sim_rank_create(scenario, rank, add, target, &sim, err);
+    for (uint32_t step = 0; step < scenario->step_count && status == RKT_OK; step++) {
+        status = rkt_sim_rank_begin_step(sim, step, ready_ns, err);
+        if (status == RKT_OK)
+            status = rkt_sim_rank_end_step(sim, rkt_sim_run_ends(run, step), NULL, err);
+    }
+    rkt_sim_rank_destroy(sim);
+    free(ready_ns);
+    return status;
+}
+
+static enum rkt_status write_rank(const struct rkt_sim_run *run, struct rkt_store_writer *store,
+                                  uint32_t rank, uint64_t *event_count, struct rkt_error *err)
+{
+    const struct rkt_scenario *scenario = run->scenario;
+    struct rkt_source_info info =
+        describe(scenario, scenario->node_count + rank, node_of(scenario, rank));
+    struct target target = {0};
+    enum rkt_status status;
+
+    info.role = RKT_ROLE_RANK;
+    info.rank_known = true;
+    info.rank = rank;
+    info.local_rank = rank % (scenario->rank_count / scenario->node_count);
+    info.pid = 1000 + rank;
+    status = open_target(store, scenario, &info, &target, err);
+    if (status != RKT_OK)
+        return status;
+    status = run_rank(run, rank, &target, err);
+    return close_target(&target, status, event_count, err);
+}
+
+/* ---- a node's clocks ---- */
+
+static enum rkt_status add_pairs(const struct target *target, int64_t end_ns, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+
+    for (int64_t at_ns = 0; at_ns < end_ns + PAIR_EVERY_NS && status == RKT_OK;
+         at_ns += PAIR_EVERY_NS) {
+        int64_t raw_ns = rkt_sim_clock_raw_ns(&target->clock, at_ns);
+        struct rkt_event pair = {
+            .kind = RKT_EVENT_CLOCK_PAIR,
+            .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+            .start_ns = (uint64_t)raw_ns,
+            .end_ns = (uint64_t)raw_ns,
+            .clock_pair = {.realtime_ns = (uint64_t)rkt_sim_clock_real_ns(&target->clock, at_ns),
+                           .monotonic_ns = (uint64_t)raw_ns},
+        };
+
+        status = rkt_source_writer_add(target->writer, &pair, err);
+    }
+    return status;
+}
+
+/* Half the best round trip each way, and what queues add: mostly little, at times much. */
+static int64_t delay_ns(const struct rkt_scenario *scenario, uint64_t key)
+{
+    uint64_t rare = rkt_sim_draw(scenario, key ^ 1, 16) == 0 ? 8 : 1;
+
+    return (int64_t)(scenario->round_trip_ns / 2 +
+                     rkt_sim_draw(scenario, key, scenario->round_trip_ns / 4 * rare + 1));
+}
+
+static enum rkt_status add_burst(const struct rkt_scenario *scenario, const struct target *target,
+                                 uint32_t burst, int64_t at_ns, struct rkt_error *err)
+{
+    static const struct rkt_sim_clock reference = {0};
+    enum rkt_status status = RKT_OK;
+
+    for (uint32_t i = 0; i < EXCHANGES_PER_BURST && status == RKT_OK; i++) {
+        uint64_t key = DELAY_KEY ^ (uint64_t)burst << 20 ^ (uint64_t)i << 8;
+        int64_t t1_ns = at_ns + (int64_t)i * EXCHANGE_EVERY_NS;
+        int64_t t2_ns = t1_ns + delay_ns(scenario, key);
+        int64_t t4_ns = t2_ns + PEER_NS + delay_ns(scenario, key ^ 2);
+        struct rkt_event exchange = {
+            .kind = RKT_EVENT_CLOCK_EXCHANGE,
+            .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+            .start_ns = (uint64_t)rkt_sim_clock_raw_ns(&target->clock, t1_ns),
+            .end_ns = (uint64_t)rkt_sim_clock_raw_ns(&target->clock, t4_ns),
+            .clock_exchange = {.t2_ns = (uint64_t)rkt_sim_clock_raw_ns(&reference, t2_ns),
+                               .t3_ns = (uint64_t)rkt_sim_clock_raw_ns(&reference, t2_ns + PEER_NS),
+                               .peer_source = 0,
+                               .burst = burst},
+        };
+
+        status = rkt_source_writer_add(target->writer, &exchange, err);
+    }
+    return status;
+}
+
+static enum rkt_status add_bursts(const struct rkt_scenario *scenario, const struct target *target,
+                                  uint32_t node, int64_t end_ns, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+    uint32_t burst = node << 16;
+    int64_t at_ns = BEFORE_NS;
+
+    for (; at_ns < end_ns && status == RKT_OK; at_ns += BURST_EVERY_NS)
+        status = add_burst(scenario, target, burst++, at_ns, err);
+    if (status == RKT_OK)
+        status = add_burst(scenario, target, burst, end_ns + BEFORE_NS, err);
+    return status;
+}
+
+static enum rkt_status write_node(const struct rkt_sim_run *run, struct rkt_store_writer *store,
+                                  uint32_t node, uint64_t *event_count, struct rkt_error *err)
+{
+    const struct rkt_scenario *scenario = run->scenario;
+    struct rkt_source_info info = describe(scenario, node, node);
+    int64_t end_ns = rkt_sim_run_step(run, 0, 0)->window_start_ns + rkt_sim_run_length_ns(run);
+    struct target target = {0};
+    enum rkt_status status;
+
+    info.role = RKT_ROLE_SIDECAR;
+    status = open_target(store, scenario, &info, &target, err);
+    if (status != RKT_OK)
+        return status;
+    status = add_pairs(&target, end_ns + BEFORE_NS, err);
+    if (status == RKT_OK && node > 0)
+        status = add_bursts(scenario, &target, node, end_ns, err);
+    return close_target(&target, status, event_count, err);
+}
+
+/* ---- all of it ---- */
+
+static struct rkt_run_info describe_run(const struct rkt_scenario *scenario)
+{
+    struct rkt_run_info info = {
+        .producer = RKT_PRODUCER_CAPTURE,
+        .reference_clock = RKT_CLOCK_MONOTONIC_RAW,
+        .rank_count = scenario->rank_count,
+        .start_realtime_ns = (uint64_t)RKT_SIM_REAL_BASE_NS,
+    };
+
+    (void)snprintf(info.version, sizeof(info.version), "%s", RKT_VERSION);
+    (void)snprintf(info.command, sizeof(info.command), "ranktrace simulate, seed %llu",
+                   (unsigned long long)scenario->seed);
+    (void)snprintf(info.host, sizeof(info.host), "node0");
+    return info;
+}
+
+enum rkt_status rkt_sim_store_write(const struct rkt_sim_run *run, const char *path,
+                                    uint64_t *event_count_out, struct rkt_error *err)
+{
+    struct rkt_run_info info = describe_run(run->scenario);
+    struct rkt_store_writer *store;
+    uint64_t event_count = 0;
+    enum rkt_status status = rkt_store_writer_create(path, RKT_STORE_ATOMIC, &info, &store, err);
+
+    if (status != RKT_OK)
+        return status;
+    for (uint32_t node = 0; node < run->scenario->node_count && status == RKT_OK; node++)
+        status = write_node(run, store, node, &event_count, err);
+    for (uint32_t rank = 0; rank < run->scenario->rank_count && status == RKT_OK; rank++)
+        status = write_rank(run, store, rank, &event_count, err);
+    if (status == RKT_OK)
+        status = rkt_store_writer_close(store, err);
+    rkt_store_writer_destroy(store);
+    *event_count_out = event_count;
+    return status;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_SIMULATE_SIM_STORE_H
+#define RKT_ANALYSIS_SIMULATE_SIM_STORE_H
+
+/*
+ * sim_store - a computed scenario as the timeline that capture would have left.
+ *
+ * Every rank is run again, with the ends of its collectives known, and stamped by its node's
+ * clocks; each node has a sidecar source with clock pairs and, but for the reference, exchanges.
+ * No ALIGN frame is written: whoever reads the timeline has to find the clocks out.
+ *
+ * Memory:  one rank's batches. Threads: one.
+ */
+
+#include "analysis/simulate/sim_run.h"
+
+/* Replaces a file at `path`, which appears whole or not at all. */
+enum rkt_status rkt_sim_store_write(const struct rkt_sim_run *run, const char *path,
+                                    uint64_t *event_count_out, struct rkt_error *err);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ranktrace simulate - the timeline of a made-up job, and the truth about it. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "analysis/simulate/sim_run.h"
+#include "analysis/simulate/sim_store.h"
+#include "analysis/simulate/sim_truth.h"
+#include "common/options.h"
+#include "common/units.h"
+
+#define EXIT_DONE 0
+#define EXIT_FAILED 1
+#define EXIT_WRONG_USE 2
+
+struct simulate_options {
+    const char *output;
+    const char *truth;
+    struct rkt_option_list set;
+};
+
+static const struct rkt_option OPTIONS[] = {
+    {"output", 'o', NULL, RKT_OPTION_STRING, offsetof(struct simulate_options, output), "FILE",
+     "simulated.rkt", "the timeline"},
+    {"truth", 0, NULL, RKT_OPTION_STRING, offsetof(struct simulate_options, truth), "FILE", NULL,
+     "also write what the run really was, as JSON"},
+    {"set", 's', NULL, RKT_OPTION_LIST, offsetof(struct simulate_options, set), "KEY=VALUE", NULL,
+     "a line of the scenario, after those of the file; may be given several times"},
+};
+
+static const struct rkt_command COMMAND = {
+    .name = "simulate",
+    .usage = "ranktrace simulate [options] [SCENARIO]",
+    .summary = "Write the timeline of a made-up job.",
+    .details = "SCENARIO is a file of KEY = VALUE lines; without one a small clean job is made.\n"
+               "The same scenario and seed give the same bytes.\n"
+               "\n"
+               "    ranktrace simulate -s ranks=8 -s 'fault = slow-compute rank=2 amount=25ms'\n"
+               "\n"
+               "Keys and faults: launch/README.md. Exit codes: 0 done; 1 failed; 2 wrong use.",
+    .options = OPTIONS,
+    .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+};
+
+static enum rkt_status read_scenario(const struct simulate_options *options, const char *path,
+                                     struct rkt_scenario *scenario, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+    struct rkt_error cause;
+
+    rkt_scenario_init(scenario);
+    if (path)
+        status = rkt_scenario_read(scenario, path, err);
+    for (size_t i = 0; i < options->set.count && status == RKT_OK; i++) {
+        status = rkt_scenario_line(scenario, options->set.items[i], i + 1, &cause);
+        if (status != RKT_OK)
+            (void)rkt_fail(err, status, "--set: %s", cause.text);
+    }
+    return status == RKT_OK ? rkt_scenario_check(scenario, err) : status;
+}
+
+static enum rkt_status write_truth(const struct rkt_sim_run *run, const char *path,
+                                   struct rkt_error *err)
+{
+    FILE *out = fopen(path, "we");
+    enum rkt_status status;
+
+    if (!out)
+        return rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", path);
+    status = rkt_sim_truth_write(run, out, err);
+    if (fclose(out) != 0 && status == RKT_OK)
+        status = rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", path);
+    return status;
+}
+
+static enum rkt_status simulate(const struct rkt_scenario *scenario,
+                                const struct simulate_options *options, struct rkt_error *err)
+{
+    uint64_t event_count = 0;
+    char length[32];
+    struct rkt_sim_run run;
+    enum rkt_status status = rkt_sim_run_init(&run, scenario, options->truth, err);
+
+    if (status != RKT_OK)
+        return status;
+    status = rkt_sim_store_write(&run, options->output, &event_count, err);
+    if (status == RKT_OK && options->truth)
+        status = write_truth(&run, options->truth, err);
+    if (status == RKT_OK)
+        (void)printf("%s: %u ranks, %u steps, %s, %" PRIu64 " events\n", options->output,
+                     scenario->rank_count, scenario->step_count,
+                     rkt_format_duration(rkt_sim_run_length_ns(&run), length, sizeof(length)),
+                     event_count);
+    rkt_sim_run_release(&run);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct simulate_options options = {0};
+    struct rkt_scenario scenario;
+    struct rkt_error err = {0};
+    int next = 0;
+    enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
+
+    if (status == RKT_END)
+        return EXIT_DONE;
+    if (status == RKT_OK && argc - next > 1)
+        status = rkt_fail(&err, RKT_ERR_INVALID, "give one scenario: %s", COMMAND.usage);
+    if (status == RKT_OK)
+        status = read_scenario(&options, next < argc ? argv[next] : NULL, &scenario, &err);
+    if (status == RKT_OK)
+        status = simulate(&scenario, &options, &err);
+    if (status == RKT_OK)
+        return EXIT_DONE;
+    (void)fprintf(stderr, "ranktrace simulate: %s\n", err.text);
+    return status == RKT_ERR_INVALID ? EXIT_WRONG_USE : EXIT_FAILED;
+}
