@@ -3,8 +3,8 @@
  * store_summary - what a store says, one line per source, for scripts to look for:
  *
  *   run ranks=4 trailer=1 damaged=0 gaps=0 sources=8 command="..."
- *   source number=1 role=rank rank=1 kernels=100 comms=1 steps=1 pairs=0 exchanges=0 lost=0
- *          named=100 end=exited code=0 cut=0 align=reference knots=0 offset_ns=0
+ *   source number=1 role=rank rank=1 kernels=100 comms=1 steps=1 pairs=0 exchanges=0 events=102
+ *          marks=0 lost=0 named=100 end=exited code=0 cut=0 align=reference knots=0 offset_ns=0
  *          bound_ns=0     (all on one line; of the last knot)
  */
 #include <stdio.h>
@@ -15,6 +15,8 @@
 
 struct totals {
     uint64_t counts[RKT_EVENT_KIND_COUNT];
+    uint64_t event_count;
+    uint64_t mark_count;
     uint64_t step_count;
     uint64_t lost_count;
     uint64_t named_count; /* kernels with the right name for their number */
@@ -32,6 +34,8 @@ static enum rkt_status add(void *ctx, const struct rkt_event *events, size_t cou
         char want[32];
 
         totals->counts[event->kind]++;
+        totals->event_count++;
+        totals->mark_count += event->kind == RKT_EVENT_RANGE && event->type == RKT_RANGE_MARK;
         totals->step_count += event->kind == RKT_EVENT_RANGE && event->type == RKT_RANGE_STEP;
         totals->lost_count += event->kind == RKT_EVENT_LOSS ? event->loss.count : 0;
         (void)snprintf(want, sizeof(want), "kernel_%u", event->correlation_id % 10);
@@ -60,7 +64,8 @@ static void print_source(struct rkt_store_reader *reader, const struct rkt_store
         knot = source->align.knots[source->align.knot_count - 1];
     (void)printf(
         "source number=%u role=%s rank=%d kernels=%llu comms=%llu steps=%llu pairs=%llu "
-        "exchanges=%llu lost=%llu named=%llu end=%s code=%d cut=%d align=%s knots=%zu "
+        "exchanges=%llu events=%llu marks=%llu lost=%llu named=%llu end=%s code=%d cut=%d align=%s "
+        "knots=%zu "
         "offset_ns=%lld bound_ns=%lld\n",
         source->info.source, ROLES[source->info.role],
         source->info.rank_known ? (int)source->info.rank : -1,
@@ -68,6 +73,7 @@ static void print_source(struct rkt_store_reader *reader, const struct rkt_store
         (unsigned long long)totals.counts[RKT_EVENT_COMM], (unsigned long long)totals.step_count,
         (unsigned long long)totals.counts[RKT_EVENT_CLOCK_PAIR],
         (unsigned long long)totals.counts[RKT_EVENT_CLOCK_EXCHANGE],
+        (unsigned long long)totals.event_count, (unsigned long long)totals.mark_count,
         (unsigned long long)totals.lost_count, (unsigned long long)totals.named_count,
         source->has_end ? REASONS[source->end.reason] : "none",
         source->end.reason == RKT_END_SIGNALED ? source->end.signal_number : source->end.exit_code,

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs in which the job, or its sidecar, is killed by SIGKILL at a random moment.
+
+    kill_runs.py BUILD [RUNS] [SEED]
+
+The job (mark_job.c) keeps its own account of what it wrote, outside of anything of ours. Where the
+job was killed, the store must hold every one of these records. Where the sidecar was killed, the job must
+end in its own time with its own exit code. No run may outlast its deadline. Without mpirun each run is
+alone; with it, two ranks are run and rank 1 is the one that is hit: mpirun's own exit code may then be 1.
+"""
+import mmap
+import os
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = os.path.abspath(sys.argv[1])
+RUNS = int(sys.argv[2]) if len(sys.argv) > 2 else 4
+SEED = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 32)
+THREADS = 8
+RATE = 20000
+JOB_MS = 1200
+JOB_CODE = 23
+DEADLINE_S = 60
+MARK_JOB = BUILD + "/tests/mark_job"
+
+
+def has_mpi():
+    return os.path.exists(BUILD + "/bin/ranktrace-sidecar-mpi") and shutil.which("mpirun")
+
+
+def descendants(pid):
+    """Process ids below pid, with their command names."""
+    found = []
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as f:
+            children = f.read().split()
+    except OSError:
+        return found
+    for child in children:
+        try:
+            with open(f"/proc/{child}/comm") as f:
+                found.append((int(child), f.read().strip()))
+        except OSError:
+            continue
+        found += descendants(int(child))
+    return found
+
+
+def rank_of(pid):
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as f:
+            for item in f.read().split(b"\0"):
+                if item.startswith(b"OMPI_COMM_WORLD_RANK="):
+                    return int(item.split(b"=")[1])
+    except OSError:
+        pass
+    return 0
+
+
+class Run:
+    """One run with a victim that can be found and killed."""
+
+    def __init__(self, folder, with_mpi):
+        self.folder = folder
+        self.with_mpi = with_mpi
+        self.account = folder + "/account"
+        self.codes = folder + "/codes"
+        self.victim_rank = 1 if with_mpi else 0
+        job = (f'"{MARK_JOB}" threads {THREADS} rate {RATE} ms {JOB_MS} '
+               f'account "{self.account}.${{RANK:-0}}" exit {JOB_CODE}; code=$?; '
+               f'echo "$code" >"{self.codes}.${{RANK:-0}}"; exit $code')
+        command = [BUILD + "/bin/ranktrace", "run", "--no-report", "--on-failure", "wait", "-o",
+                   folder + "/out", "--", "sh", "-c", job]
+        if with_mpi:
+            mpirun = ["mpirun", "-np", "2", "--oversubscribe"]
+            if os.getuid() == 0:
+                mpirun.append("--allow-run-as-root")
+            command = mpirun + command
+        self.stderr = open(folder + "/stderr", "w+")
+        self.start = time.monotonic()
+        self.process = subprocess.Popen(command, stderr=self.stderr, stdout=self.stderr,
+                                        start_new_session=True)
+
+    def find(self, name):
+        """The victim rank's process of that name; None when the run is over before."""
+        while self.process.poll() is None and time.monotonic() - self.start < DEADLINE_S:
+            for pid, comm in descendants(self.process.pid):
+                if comm.startswith(name) and rank_of(pid) == self.victim_rank:
+                    return pid
+            time.sleep(0.005)
+        return None
+
+    def marks(self):
+        """What the victim's threads wrote, by their own account."""
+        path = f"{self.account}.{self.victim_rank}"
+        if not os.path.exists(path) or os.path.getsize(path) == 0:
+            return 0
+        with open(path, "rb") as f, mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) as memory:
+            return sum(struct.unpack(f"{THREADS}Q", memory[:8 * THREADS]))
+
+    def wait(self):
+        """The exit code; None for a hang, which is then ended."""
+        try:
+            return self.process.wait(max(1, DEADLINE_S - (time.monotonic() - self.start)))
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            return None
+
+    def text(self):
+        self.stderr.seek(0)
+        return self.stderr.read()
+
+    def stored(self):
+        """Marks and losses of the victim's rank in the store."""
+        summary = subprocess.run([BUILD + "/tests/store_summary", self.folder + "/out/timeline.rkt"],
+                                 capture_output=True, text=True).stdout
+        for line in summary.splitlines():
+            found = re.search(rf"role=rank rank={self.victim_rank} .* marks=(\d+) lost=(\d+)", line)
+            if found:
+                return int(found[1]), int(found[2])
+        return None
+
+    def victim_code(self):
+        path = f"{self.codes}.{self.victim_rank}"
+        return int(open(path).read()) if os.path.exists(path) else None
+
+
+def kill_job(run, delay):
+    """Kill once it marks, `delay` later. What went wrong, or None."""
+    pid = run.find("mark_job")
+    while pid and run.marks() == 0 and run.process.poll() is None:
+        time.sleep(0.001)
+    time.sleep(delay)
+    if pid is None:
+        return "the job was never seen"
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return "the job had ended before"
+    code = run.wait()
+    wrote, stored = run.marks(), run.stored()
+    if code is None:
+        return "hang"
+    if stored is None:
+        return "the rank is not in the store"
+    if stored[1] != 0 or not wrote <= stored[0] <= wrote + THREADS:
+        return f"{wrote} marks were written, {stored[0]} are stored, {stored[1]} lost"
+    if run.victim_code() != 128 + signal.SIGKILL:
+        return f"the job's code is {run.victim_code()}"
+    return None
+
+
+def kill_sidecar(run, delay):
+    pid = run.find("ranktrace-sidec")
+    time.sleep(delay)
+    if pid is None:
+        return "the sidecar was never seen"
+    os.kill(pid, signal.SIGKILL)
+    code = run.wait()
+    if code is None:
+        return "hang"
+    if run.victim_code() != JOB_CODE:
+        return f"the job's code is {run.victim_code()}"
+    if code != JOB_CODE and not (run.with_mpi and code == 1):
+        return f"the run's code is {code}"
+    expected = RATE * JOB_MS // 1000
+    if run.marks() != expected:
+        return f"the job made {run.marks()} marks, not {expected}"
+    return None
+
+
+def main():
+    rng = random.Random(SEED)
+    kinds = [("job", kill_job), ("sidecar", kill_sidecar)]
+    ways = [False, True] if has_mpi() else [False]
+    has_failed = False
+    print(f"seed {SEED}, {RUNS} runs of each kind, {'with and ' if has_mpi() else ''}without mpirun",
+          flush=True)
+    for name in list(os.environ):
+        if name.startswith(("OMPI_", "PMIX_", "RANKTRACE_", "SLURM_")) or name in ("RANK", "WORLD_SIZE"):
+            del os.environ[name]
+    for victim, kill in kinds:
+        hangs = failures = 0
+        slowest = 0.0
+        for i in range(RUNS):
+            delay = rng.uniform(0, JOB_MS / 1000 * 0.8)
+            with tempfile.TemporaryDirectory() as folder:
+                run = Run(folder, ways[i % len(ways)])
+                problem = kill(run, delay)
+                if run.process.poll() is None:
+                    run.wait()
+                slowest = max(slowest, time.monotonic() - run.start)
+                hangs += problem == "hang"
+                if problem:
+                    failures += 1
+                    print(f"FAILED: {victim} killed after {delay:.3f} s, run {i}, "
+                          f"mpi={run.with_mpi}: {problem}\n{run.text()}")
+        print(f"victim={victim} runs={RUNS} hangs={hangs} failures={failures} slowest_s={slowest:.1f}",
+              flush=True)
+        has_failed |= failures > 0
+    return has_failed
+
+
+sys.exit(main())
