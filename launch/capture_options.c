@@ -54,6 +54,19 @@ static enum rkt_status read_graphs(const char *text, struct rkt_capture_config *
     return RKT_OK;
 }
 
+static enum rkt_status read_nccl(const char *text, struct rkt_capture_config *config,
+                                 struct rkt_error *err)
+{
+    if (strcmp(text, "kernel") == 0)
+        config->nccl_level = RKT_NCCL_LEVEL_KERNEL;
+    else if (strcmp(text, "proxy") == 0)
+        config->nccl_level = RKT_NCCL_LEVEL_PROXY;
+    else if (strcmp(text, "basic") != 0)
+        return rkt_fail(err, RKT_ERR_INVALID, "option '--nccl': '%s' is not basic, kernel or proxy",
+                        text);
+    return RKT_OK;
+}
+
 enum rkt_status rkt_capture_options_read(const struct rkt_capture_options *asked,
                                          struct rkt_capture_config *config_out,
                                          struct rkt_error *err)
@@ -63,6 +76,8 @@ enum rkt_status rkt_capture_options_read(const struct rkt_capture_options *asked
 
     if (status == RKT_OK)
         status = read_graphs(asked->graphs, &config, err);
+    if (status == RKT_OK)
+        status = read_nccl(asked->nccl, &config, err);
     if (status == RKT_OK)
         *config_out = config;
     return status;
@@ -88,6 +103,7 @@ bool rkt_capture_options_export(const struct rkt_capture_options *asked)
     /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
     return setenv("RANKTRACE_CAPTURE", asked->capture, 1) == 0 &&
            setenv("RANKTRACE_GRAPHS", asked->graphs, 1) == 0 &&
+           setenv("RANKTRACE_NCCL", asked->nccl, 1) == 0 &&
            setenv("RANKTRACE_GPU_SAMPLES", asked->gpu_samples, 1) == 0;
     /* NOLINTEND(concurrency-mt-unsafe) */
 }

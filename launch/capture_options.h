@@ -21,6 +21,7 @@
 struct rkt_capture_options {
     const char *capture;
     const char *graphs;
+    const char *nccl;
     const char *gpu_samples;
 };
 
@@ -31,6 +32,9 @@ struct rkt_capture_options {
      "LIST", "cupti,nccl,marks,nvtx,memory", "what is captured; and overhead"}, \
     {"graphs", 0, "RANKTRACE_GRAPHS", RKT_OPTION_STRING, offsetof(type, asked.graphs), \
      "node|launch", "node", "CUDA graphs: every kernel, or each launch as one piece (cheaper)"}, \
+    {"nccl", 0, "RANKTRACE_NCCL", RKT_OPTION_STRING, offsetof(type, asked.nccl), \
+     "basic|kernel|proxy", "basic", \
+     "how deep NCCL is looked into; more costs the job: see launch/README.md"}, \
     {"gpu-samples", 0, "RANKTRACE_GPU_SAMPLES", RKT_OPTION_STRING, \
      offsetof(type, asked.gpu_samples), "TIME|off", "1s", \
      "how often clocks, power and utilisation of the GPUs are read (NVML); from 10ms on"}

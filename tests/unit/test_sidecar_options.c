@@ -29,6 +29,7 @@ static void defaults_are_those_of_the_region_and_the_design(void **state)
     assert_rkt_ok(parse((const char *[]){"--socket", "/x", NULL}, &options, &err), err);
     assert_memory_equal(&options.region, &region, sizeof(region));
     assert_int_equal(options.capture_config.mask, RKT_CAPTURE_USUAL);
+    assert_int_equal(options.capture_config.nccl_level, RKT_NCCL_LEVEL_BASIC);
     assert_true(options.is_abort_on_failure);
     assert_false(options.per_node);
     assert_int_equal(options.drain_timeout_ns, UINT64_C(60000000000));
@@ -44,7 +45,7 @@ static void values_are_taken(void **state)
 
     (void)state;
     assert_rkt_ok(parse((const char *[]){"--socket", "/x", "--per-node", "--on-failure", "wait",
-                                         "--capture=nccl,marks", "--graphs=launch",
+                                         "--capture=nccl,marks", "--graphs=launch", "--nccl=proxy",
                                          "--gpu-samples=off", NULL},
                         &options, &err),
                   err);
@@ -52,6 +53,7 @@ static void values_are_taken(void **state)
     assert_false(options.is_abort_on_failure);
     assert_int_equal(options.capture_config.mask, RKT_CAPTURE_NCCL | RKT_CAPTURE_MARKS);
     assert_int_equal(options.capture_config.graph_level, RKT_GRAPH_LEVEL_LAUNCH);
+    assert_int_equal(options.capture_config.nccl_level, RKT_NCCL_LEVEL_PROXY);
     assert_int_equal(options.gpu_interval_ns, 0);
 }
 
@@ -70,6 +72,7 @@ static void values_without_sense_are_refused_by_name(void **state)
         {"heap no multiple of 64", "--heap-bytes=65537B", "--heap-bytes"},
         {"unknown capture", "--capture=cupti,hip", "hip"},
         {"unknown depth of graphs", "--graphs=edge", "edge"},
+        {"unknown depth of NCCL", "--nccl=deep", "deep"},
         {"samples of GPUs too often", "--gpu-samples=9ms", "--gpu-samples"},
         {"samples of GPUs too rarely", "--gpu-samples=2h", "--gpu-samples"},
         {"samples of GPUs without a unit", "--gpu-samples=100", "--gpu-samples"},
