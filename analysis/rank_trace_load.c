@@ -75,7 +75,7 @@ static enum rkt_clock_id choose_clock(const struct rkt_source_info *info,
                                       const struct rkt_raw_trace *raw)
 {
     size_t gpu_count = raw->by_kind[RKT_EVENT_KERNEL].count + raw->by_kind[RKT_EVENT_MEMCPY].count +
-                       raw->by_kind[RKT_EVENT_MEMSET].count;
+                       raw->by_kind[RKT_EVENT_MEMSET].count + raw->by_kind[RKT_EVENT_GRAPH].count;
 
     if (info->gpu_clock == RKT_CLOCK_TRACE)
         return RKT_CLOCK_TRACE;

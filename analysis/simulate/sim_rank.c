@@ -7,7 +7,7 @@
 #include "common/clock.h"
 
 #define START_NS INT64_C(1000000000) /* of the job, in job time */
-#define CALL_NS 1000                 /* a call that launches nothing and does not wait */
+#define CALL_NS INT64_C(1000)        /* a call that launches nothing and does not wait */
 #define PAGEABLE_FACTOR 4u
 #define COMM_ID UINT64_C(0x5eed0001)
 #define FLOAT32 7u /* ncclFloat32 */

@@ -71,17 +71,17 @@ struct rkt_sim_rank;
 enum rkt_status rkt_sim_rank_create(const struct rkt_scenario *scenario, uint32_t rank,
                                     rkt_sim_event_fn fn, void *ctx, struct rkt_sim_rank **rank_out,
                                     struct rkt_error *err);
-void rkt_sim_rank_destroy(struct rkt_sim_rank *rank); /* NULL is fine */
+void rkt_sim_rank_destroy(struct rkt_sim_rank *sim); /* NULL is fine */
 
 /* When each of the step's collectives could begin on this rank, were its stream free. */
-enum rkt_status rkt_sim_rank_begin_step(struct rkt_sim_rank *rank, uint32_t step,
+enum rkt_status rkt_sim_rank_begin_step(struct rkt_sim_rank *sim, uint32_t step,
                                         int64_t *ready_ns_out, struct rkt_error *err);
 
 /* When the rank's comm stream is free: the earliest start of its next collective. */
-int64_t rkt_sim_rank_comm_free_ns(const struct rkt_sim_rank *rank);
+int64_t rkt_sim_rank_comm_free_ns(const struct rkt_sim_rank *sim);
 
 /* `ends_ns`: when each collective ended, on all ranks alike. *truth_out may be NULL. */
-enum rkt_status rkt_sim_rank_end_step(struct rkt_sim_rank *rank, const int64_t *ends_ns,
+enum rkt_status rkt_sim_rank_end_step(struct rkt_sim_rank *sim, const int64_t *ends_ns,
                                       struct rkt_sim_step *truth_out, struct rkt_error *err);
 
 #endif

@@ -108,10 +108,9 @@ enum rkt_status rkt_sim_run_init(struct rkt_sim_run *run, const struct rkt_scena
                           scenario->step_count, scenario->rank_count);
     else
         status = create_ranks(scenario, &ranks, err);
-    for (uint32_t step = 0; step < scenario->step_count && status == RKT_OK; step++)
+    for (uint32_t step = 0; ranks && step < scenario->step_count && status == RKT_OK; step++)
         status = run_step(run, step, ranks, ready_ns, err);
-    if (ranks)
-        destroy_ranks(ranks, scenario->rank_count);
+    destroy_ranks(ranks, scenario->rank_count);
     free(ready_ns);
     if (status != RKT_OK)
         rkt_sim_run_release(run);
