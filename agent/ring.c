@@ -39,11 +39,12 @@ bool rkt_ring_push(struct rkt_ring *ring, const struct rkt_event *event)
     return true;
 }
 
-bool rkt_ring_has_room(const struct rkt_ring *ring)
+uint64_t rkt_ring_room(const struct rkt_ring *ring)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    uint64_t used = head - atomic_load_explicit(&ring->tail, memory_order_relaxed);
 
-    return head - atomic_load_explicit(&ring->tail, memory_order_relaxed) < ring->capacity;
+    return used < ring->capacity ? ring->capacity - used : 0;
 }
 
 size_t rkt_ring_pop(struct rkt_ring *ring, uint32_t capacity, struct rkt_event *events_out,

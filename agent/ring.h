@@ -51,8 +51,8 @@ void rkt_ring_init(struct rkt_ring *ring, uint32_t capacity);
 /* Producer. Copies the event in; false when it was dropped. */
 bool rkt_ring_push(struct rkt_ring *ring, const struct rkt_event *event);
 
-/* Producer. Whether the next push would be kept. */
-bool rkt_ring_has_room(const struct rkt_ring *ring);
+/* Producer. How many pushes would be kept at least. */
+uint64_t rkt_ring_room(const struct rkt_ring *ring);
 
 /*
  * Consumer, which passes the capacity it made the ring with. Copies up to `max` events out,

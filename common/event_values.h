@@ -157,7 +157,9 @@ enum rkt_overhead_type {
     RKT_OVERHEAD_RESOURCE = 4,        /* CUPTI takes memory */
     RKT_OVERHEAD_MODULE_LOADING = 5,  /* a kernel is loaded by its first launch */
     RKT_OVERHEAD_LAZY_LOADING = 6,
-    RKT_OVERHEAD_QUEUE_FULL = 7, /* a launch waits, as too many are pending */
+    RKT_OVERHEAD_QUEUE_FULL = 7,     /* a launch waits, as too many are pending */
+    RKT_OVERHEAD_BUFFER_REQUEST = 8, /* CUPTI asks for a buffer */
+    RKT_OVERHEAD_MANAGED_MEMORY = 9, /* CUPTI prepares to trace managed memory */
 };
 
 /*

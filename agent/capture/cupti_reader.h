@@ -7,7 +7,8 @@
  *
  * Threads: CUPTI's own and the flush thread, each with its own ring.
  * Waiting: for room in the ring, up to a limit per buffer, since these threads may.
- * Lost:    records with unusable stamps, or for which there is no ring, are counted.
+ * Lost:    records with unusable stamps, those for which there is no ring, and those behind a
+ *          step of the library's walk that leads nowhere, are counted.
  */
 
 #include <stdatomic.h>
@@ -30,8 +31,13 @@ struct rkt_cupti_reader {
     struct rkt_cupti_devices devices;
     _Atomic uint64_t earliest_ns;      /* lowered to the earliest stamp that is read */
     _Atomic uint64_t stop_deadline_ns; /* at exit: until when all buffers may wait; 0 before */
+    _Atomic uint64_t good_work_count;  /* records of GPU work with usable stamps */
+    _Atomic uint64_t bad_work_count;   /* and those without */
 };
 
 void rkt_cupti_reader_read(struct rkt_cupti_reader *reader, uint8_t *buffer, size_t valid_bytes);
+
+/* Of these bytes nothing can be read: at most so many records were in it. */
+void rkt_cupti_reader_count_unread(struct rkt_cupti_reader *reader, size_t bytes);
 
 #endif

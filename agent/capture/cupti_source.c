@@ -26,16 +26,19 @@
 #include "common/clock.h"
 
 #define FLUSH_INTERVAL_S 1
-#define STOP_WAIT_NS 2000000000u  /* at most so long for all that is left at exit */
-#define GAP_MIN_NS 2000000000u    /* twice the flush interval: shorter is no gap */
-#define SMALLEST_RECORD_BYTES 40u /* an API record: the unit in which unread bytes are counted */
+#define STOP_WAIT_NS 2000000000u /* at most so long for all that is left at exit */
+#define GAP_MIN_NS 2000000000u   /* twice the flush interval: shorter is no gap */
 
-/* In this order: buffers can be requested from the first one on. */
+/* In this order: buffers can be requested from the first one on. MEMCPY brings MEMCPY2. */
 static const CUpti_ActivityKind KINDS[] = {
-    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,  CUPTI_ACTIVITY_KIND_MEMSET,
-    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,   CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
+    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+    CUPTI_ACTIVITY_KIND_MEMCPY,
+    CUPTI_ACTIVITY_KIND_MEMCPY2,
+    CUPTI_ACTIVITY_KIND_MEMSET,
+    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+    CUPTI_ACTIVITY_KIND_RUNTIME,
+    CUPTI_ACTIVITY_KIND_DRIVER,
 };
-#define KIND_COUNT (sizeof(KINDS) / sizeof(KINDS[0]))
 
 struct rkt_cupti_source {
     /* set by start before CUPTI knows of us, then read only */
@@ -74,13 +77,6 @@ static void buffer_requested(uint8_t **buffer, size_t *size, size_t *record_coun
     *record_count_max = 0; /* as many as fit */
 }
 
-/* Of the buffer that is handed out when the pool is dry: at most so many records were in it. */
-static void count_unreadable(struct rkt_cupti_source *source, size_t valid_bytes)
-{
-    rkt_threads_push_loss(source->capture->threads, RKT_LOSS_CUPTI_DROPPED, RKT_EVENT_NONE,
-                          valid_bytes / SMALLEST_RECORD_BYTES, valid_bytes);
-}
-
 static void buffer_completed(CUcontext context, uint32_t stream_id, uint8_t *buffer, size_t size,
                              size_t valid_bytes)
 {
@@ -95,7 +91,7 @@ static void buffer_completed(CUcontext context, uint32_t stream_id, uint8_t *buf
     if (rkt_capture_is_on() && valid_bytes > 0 && is_readable)
         rkt_cupti_reader_read(&source->reader, buffer, valid_bytes);
     else if (rkt_capture_is_on() && valid_bytes > 0)
-        count_unreadable(source, valid_bytes);
+        rkt_cupti_reader_count_unread(&source->reader, valid_bytes);
     rkt_cupti_buffers_put_back(source->buffers, buffer, valid_bytes);
     atomic_fetch_add_explicit(&source->buffer_event_count, 1, memory_order_relaxed);
     errno = saved_errno;
@@ -254,6 +250,19 @@ void rkt_cupti_source_destroy(struct rkt_cupti_source *source)
     free(source);
 }
 
+static void choose_kinds(struct rkt_cupti_switch *kinds, const struct rkt_capture_config *config)
+{
+    memcpy(kinds->kinds, KINDS, sizeof(KINDS));
+    kinds->kind_count = sizeof(KINDS) / sizeof(KINDS[0]);
+    if (config->mask & RKT_CAPTURE_MEMORY)
+        kinds->kinds[kinds->kind_count++] = CUPTI_ACTIVITY_KIND_MEMORY2;
+    if (config->mask & RKT_CAPTURE_OVERHEAD)
+        kinds->kinds[kinds->kind_count++] = CUPTI_ACTIVITY_KIND_OVERHEAD;
+    /* With it CUPTI makes no records of what is inside a graph. */
+    if (config->graph_level == RKT_GRAPH_LEVEL_LAUNCH)
+        kinds->kinds[kinds->kind_count++] = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+}
+
 static bool prepare(struct rkt_cupti_source *source, const char **why_out)
 {
     if (!rkt_cupti_library_open(&source->library, why_out))
@@ -268,8 +277,7 @@ static bool prepare(struct rkt_cupti_source *source, const char **why_out)
     source->kinds.api_names = source->api_names;
     source->kinds.requested = buffer_requested;
     source->kinds.completed = buffer_completed;
-    memcpy(source->kinds.kinds, KINDS, sizeof(KINDS));
-    source->kinds.kind_count = KIND_COUNT;
+    choose_kinds(&source->kinds, &source->capture->config);
     return source->buffers && source->api_names;
 }
 

@@ -178,7 +178,7 @@ static uint32_t add_shape(struct rkt_intern *intern, const struct shape_key *key
 {
     uint32_t id;
 
-    if (!rkt_ring_has_room(ring)) /* and so it has for the push: no other thread pushes there */
+    if (rkt_ring_room(ring) == 0) /* and so it has for the push: no other thread pushes there */
         return 0;
     id = take_number(&intern->shape_count, RKT_SHAPES_MAX);
     if (id == 0)

@@ -29,6 +29,11 @@ rkt_test(unit_cupti_parts SOURCES test_cupti_parts.c ${capture}/cupti_api_names.
                                   ${capture}/cupti_buffers.c ${capture}/cupti_convert.c ${capture}/cupti_watch.c
                                   ${capture}/intern.c ${capture}/thread.c
          LINK rkt_agent rkt_cuda_api Threads::Threads LABELS unit)
+rkt_test(unit_cupti_reader SOURCES test_cupti_reader.c cupti_buffer.c
+                                   ${PROJECT_SOURCE_DIR}/tests/simgpu/cupti/layout.c
+                                   ${capture}/cupti_api_names.c ${capture}/cupti_convert.c
+                                   ${capture}/cupti_reader.c ${capture}/intern.c ${capture}/thread.c
+         LINK rkt_agent rkt_cuda_api Threads::Threads LABELS unit)
 rkt_test(unit_cupti_switch SOURCES test_cupti_switch.c ${capture}/cupti_api_names.c
                                    ${capture}/cupti_library.c ${capture}/cupti_switch.c
                                    ${capture}/intern.c

@@ -67,6 +67,31 @@ typedef struct {
     void *reserved0;
 } CUpti_ActivityMemcpyPtoP;
 
+/* CUDA 11.6 and later. */
+typedef struct {
+    _Alignas(8) CUpti_ActivityKind kind;
+    uint8_t copyKind;
+    uint8_t srcKind;
+    uint8_t dstKind;
+    uint8_t flags;
+    uint64_t bytes;
+    uint64_t start;
+    uint64_t end;
+    uint32_t deviceId;
+    uint32_t contextId;
+    uint32_t streamId;
+    uint32_t srcDeviceId;
+    uint32_t srcContextId;
+    uint32_t dstDeviceId;
+    uint32_t dstContextId;
+    uint32_t correlationId;
+    void *reserved0;
+    uint64_t graphNodeId;
+    uint32_t graphId;
+    uint32_t channelID;
+    CUpti_ChannelType channelType;
+} CUpti_ActivityMemcpyPtoP4;
+
 typedef struct {
     _Alignas(8) CUpti_ActivityKind kind;
     uint32_t value;
