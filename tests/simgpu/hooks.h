@@ -28,6 +28,7 @@ enum simgpu_activity_kind {
     SIMGPU_KERNEL,
     SIMGPU_COPY,
     SIMGPU_SET,
+    SIMGPU_GRAPH, /* one whole launch of a graph */
 };
 
 /* Work on its way to the device. Strings live as long as the call that reports it. */
@@ -37,7 +38,9 @@ struct simgpu_activity {
     uint32_t context_id;
     uint32_t stream_id;
     uint32_t correlation_id;
-    const char *name; /* kernels */
+    uint32_t graph_id;      /* 0: not part of a graph */
+    uint64_t graph_node_id; /* inside a graph; 0: not one node of it */
+    const char *name;       /* kernels */
     uint32_t grid[3];
     uint32_t block[3];
     uint32_t shared_bytes;
@@ -112,7 +115,25 @@ struct simgpu_gate {
     void (*release)(void *arg);
 };
 
-/* libcuda: the next launch of this thread gets the gate (copied); NULL takes it back. */
+/* libcuda: the next launch of this thread gets the gate (copied); NULL takes it back. A launch into
+ * a stream that is being captured refuses it: it may run many times. */
 void simgpuGateNextLaunch(const struct simgpu_gate *gate);
+
+/*
+ * The same for a kernel that may become a node of a graph: it makes a gate for each time that
+ * the kernel is launched.
+ */
+struct simgpu_replay {
+    void *arg;
+    /* The thread that launches, once per launch, nodes in the order in which they were captured, and
+     * without a lock. A kernel that is not captured gets its gate inside its one launch. False: the
+     * launch fails. */
+    bool (*make_gate)(void *arg, struct simgpu_gate *gate_out);
+    /* Any thread: there will be no more launches. Gates may be under way still. */
+    void (*release)(void *arg);
+};
+
+/* libcuda: as simgpuGateNextLaunch. A launch that fails releases it too. */
+void simgpuReplayNextLaunch(const struct simgpu_replay *replay);
 
 #endif

@@ -189,6 +189,8 @@ static CUresult pool_alloc(const struct simgpu_call *call, CUdeviceptr *address,
     CUresult result = sim_stream_resolve(stream, &sim, &context);
 
     if (result == CUDA_SUCCESS)
+        result = sim_capture_check_idle(stream); /* no nodes of memory here */
+    if (result == CUDA_SUCCESS)
         result = take_device(address, bytes);
     if (result != CUDA_SUCCESS)
         return result;
@@ -215,6 +217,8 @@ static CUresult pool_free(const struct simgpu_call *call, CUdeviceptr address, C
     CUcontext context;
     CUresult result = sim_stream_resolve(stream, &sim, &context);
 
+    if (result == CUDA_SUCCESS)
+        result = sim_capture_check_idle(stream);
     if (result != CUDA_SUCCESS)
         return result;
     if (!take_block(address, true, &what.bytes))

@@ -263,6 +263,8 @@ static CUresult context_synchronize(const struct simgpu_call *call)
 
     if (!current)
         return CUDA_ERROR_INVALID_CONTEXT;
+    if (sim_capture_check_context(current) != CUDA_SUCCESS)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     sync.context_id = current->id;
     sync.start_ns = sim_clock_now_ns();
     sim_device_wait_all(current->sim);

@@ -12,6 +12,7 @@
 #include "tests/simgpu/cuda/driver.h"
 #include "tests/simgpu/cuda/ptx.h"
 #include "tests/simgpu/cuda/report.h"
+#include "tests/simgpu/cuda/work.h"
 
 #define NO_PARAMETER_NS 5000u /* what a kernel takes whose text names no duration */
 
@@ -34,6 +35,16 @@ void simgpuGateNextLaunch(const struct simgpu_gate *gate)
     memset(&next_gate, 0, sizeof(next_gate));
     if (gate)
         next_gate = *gate;
+}
+
+/* Of simgpuReplayNextLaunch; `make_gate` NULL: none. */
+static _Thread_local struct simgpu_replay next_replay;
+
+void simgpuReplayNextLaunch(const struct simgpu_replay *replay)
+{
+    memset(&next_replay, 0, sizeof(next_replay));
+    if (replay)
+        next_replay = *replay;
 }
 
 static void module_free(CUmodule module)
@@ -60,14 +71,6 @@ static bool module_add(CUmodule module, const struct sim_ptx_entry *entry)
     return true;
 }
 
-static void report_overhead(const struct simgpu_call *call, uint32_t kind, uint64_t start_ns)
-{
-    struct simgpu_overhead overhead = {
-        .kind = kind, .start_ns = start_ns, .end_ns = sim_clock_now_ns()};
-
-    sim_report_overhead(call, &overhead);
-}
-
 static CUresult module_load(const struct simgpu_call *call, CUmodule *module, const char *text)
 {
     uint64_t start_ns = sim_clock_now_ns();
@@ -90,7 +93,7 @@ static CUresult module_load(const struct simgpu_call *call, CUmodule *module, co
     if (!made)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *module = made;
-    report_overhead(call, CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER, start_ns);
+    sim_report_overhead(call, CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER, start_ns);
     return CUDA_SUCCESS;
 }
 
@@ -175,45 +178,25 @@ static void describe(const CUlaunchConfig *config, CUfunction function,
 static void report_first_run(const struct simgpu_call *call, CUfunction function)
 {
     if (!atomic_exchange_explicit(&function->has_run, true, memory_order_relaxed))
-        report_overhead(call, CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING, sim_clock_now_ns());
-}
-
-static CUresult submit_work(const struct simgpu_call *call, struct sim_stream *sim,
-                            const struct sim_op *op)
-{
-    bool was_full = sim_stream_is_full(sim);
-    uint64_t start_ns = sim_clock_now_ns();
-    uint64_t ticket;
-
-    if (!sim_stream_submit(sim, op, &ticket))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    if (was_full)
-        report_overhead(call, CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL, start_ns);
-    return CUDA_SUCCESS;
+        sim_report_overhead(call, CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING,
+                            sim_clock_now_ns());
 }
 
 static CUresult launch_submit(const struct simgpu_call *call, const CUlaunchConfig *config,
                               CUfunction function, void **params)
 {
-    struct simgpu_activity activity = {.is_async = true};
-    struct sim_op op = {.kind = SIM_OP_WORK, .gate = next_gate};
-    struct sim_stream *sim;
-    CUcontext context;
-    CUresult result = sim_stream_resolve(config->hStream, &sim, &context);
+    struct sim_work work = {.activity.is_async = true,
+                            .op = {.kind = SIM_OP_WORK, .gate = next_gate},
+                            .replay = next_replay};
+    struct sim_submitted submitted;
 
-    if (result != CUDA_SUCCESS)
-        return result;
-    describe(config, function, &activity);
-    activity.device_id = (uint32_t)context->device;
-    activity.context_id = context->id;
-    activity.stream_id = sim_stream_id(sim);
+    describe(config, function, &work.activity);
     report_first_run(call, function);
-    op.duration_ns = launch_duration_ns(function, params);
-    op.slot = sim_report_reserve(call, &activity);
-    return submit_work(call, sim, &op);
+    work.op.duration_ns = launch_duration_ns(function, params);
+    return sim_work_submit(call, config->hStream, &work, &submitted);
 }
 
-/* A launch that fails gives its gate back unused. */
+/* A launch that fails gives its gate or replay back unused. */
 static CUresult launch(const struct simgpu_call *call, const CUlaunchConfig *config,
                        CUfunction function, void **params, void **extra)
 {
@@ -223,7 +206,10 @@ static CUresult launch(const struct simgpu_call *call, const CUlaunchConfig *con
         result = launch_submit(call, config, function, params);
     if (result != CUDA_SUCCESS && next_gate.ended)
         next_gate.release(next_gate.arg);
+    if (result != CUDA_SUCCESS && next_replay.make_gate)
+        next_replay.release(next_replay.arg);
     simgpuGateNextLaunch(NULL);
+    simgpuReplayNextLaunch(NULL);
     return result;
 }
 
@@ -257,19 +243,16 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     return sim_report_exit(&call, launch(&call, config, function, params, extra));
 }
 
-static CUresult launch_host_function(CUstream stream, CUhostFn function, void *user_data)
+static CUresult launch_host_function(const struct simgpu_call *call, CUstream stream,
+                                     CUhostFn function, void *user_data)
 {
-    struct sim_op op = {.kind = SIM_OP_HOST, .host_fn = function, .host_arg = user_data};
-    struct sim_stream *sim;
-    CUcontext context;
-    uint64_t ticket;
-    CUresult result = sim_stream_resolve(stream, &sim, &context);
+    struct sim_work work = {
+        .op = {.kind = SIM_OP_HOST, .host_fn = function, .host_arg = user_data}};
+    struct sim_submitted submitted;
 
-    if (result != CUDA_SUCCESS)
-        return result;
     if (!function)
         return CUDA_ERROR_INVALID_VALUE;
-    return sim_stream_submit(sim, &op, &ticket) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    return sim_work_submit(call, stream, &work, &submitted);
 }
 
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user_data)
@@ -277,5 +260,5 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user_data)
     struct simgpu_call call;
 
     sim_report_enter(&call, CUPTI_DRIVER_TRACE_CBID_cuLaunchHostFunc);
-    return sim_report_exit(&call, launch_host_function(stream, function, user_data));
+    return sim_report_exit(&call, launch_host_function(&call, stream, function, user_data));
 }

@@ -10,6 +10,7 @@
 
 #include "tests/simgpu/cuda/driver.h"
 #include "tests/simgpu/cuda/report.h"
+#include "tests/simgpu/cuda/work.h"
 
 #define COPY_SETUP_NS 1500u
 #define SET_BYTES_PER_NS 1500.0
@@ -68,29 +69,22 @@ static uint64_t copy_duration_ns(const struct copy *copy)
 
 static CUresult copy_submit(const struct simgpu_call *call, const struct copy *copy)
 {
-    struct simgpu_activity activity = {.kind = SIMGPU_COPY, .bytes = copy->bytes};
-    struct sim_op op = {.kind = SIM_OP_WORK};
-    struct sim_stream *sim;
-    CUcontext context;
-    uint64_t ticket;
-    CUresult result = sim_stream_resolve(copy->stream, &sim, &context);
+    struct sim_work work = {.activity = {.kind = SIMGPU_COPY,
+                                         .bytes = copy->bytes,
+                                         .copy_kind = copy_kind(copy),
+                                         .from_kind = memory_kind(&copy->from_memory),
+                                         .to_kind = memory_kind(&copy->to_memory),
+                                         .is_async = copy->is_async},
+                            .op = {.kind = SIM_OP_WORK,
+                                   .engine = copy_engine(copy),
+                                   .duration_ns = copy_duration_ns(copy)}};
+    struct sim_submitted submitted;
+    CUresult result = sim_work_submit(call, copy->stream, &work, &submitted);
 
-    if (result != CUDA_SUCCESS)
+    if (result != CUDA_SUCCESS || !submitted.stream)
         return result;
-    activity.device_id = (uint32_t)context->device;
-    activity.context_id = context->id;
-    activity.stream_id = sim_stream_id(sim);
-    activity.copy_kind = copy_kind(copy);
-    activity.from_kind = memory_kind(&copy->from_memory);
-    activity.to_kind = memory_kind(&copy->to_memory);
-    activity.is_async = copy->is_async;
-    op.engine = copy_engine(copy);
-    op.duration_ns = copy_duration_ns(copy);
-    op.slot = sim_report_reserve(call, &activity);
-    if (!sim_stream_submit(sim, &op, &ticket))
-        return CUDA_ERROR_OUT_OF_MEMORY;
     if (!copy->is_async || is_pageable(copy)) /* pageable memory is staged by the caller */
-        sim_stream_wait(sim, ticket);
+        sim_stream_wait(submitted.stream, submitted.ticket);
     return CUDA_SUCCESS;
 }
 
@@ -165,28 +159,20 @@ CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream 
 
 static CUresult set_submit(const struct simgpu_call *call, const struct copy *set, uint8_t value)
 {
-    struct simgpu_activity activity = {.kind = SIMGPU_SET,
-                                       .bytes = set->bytes,
-                                       .value = value,
-                                       .to_kind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
-                                       .is_async = true};
-    struct sim_op op = {.kind = SIM_OP_WORK};
+    struct sim_work work = {
+        .activity = {.kind = SIMGPU_SET,
+                     .bytes = set->bytes,
+                     .value = value,
+                     .to_kind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
+                     .is_async = true},
+        .op = {.kind = SIM_OP_WORK,
+               .duration_ns = COPY_SETUP_NS + (uint64_t)((double)set->bytes / SET_BYTES_PER_NS)}};
+    struct sim_submitted submitted;
     struct sim_memory where;
-    struct sim_stream *sim;
-    CUcontext context;
-    uint64_t ticket;
-    CUresult result = sim_stream_resolve(set->stream, &sim, &context);
 
-    if (result != CUDA_SUCCESS)
-        return result;
     if (!sim_memory_find(set->to, set->bytes, &where) || !where.is_device)
         return CUDA_ERROR_INVALID_VALUE;
-    activity.device_id = (uint32_t)context->device;
-    activity.context_id = context->id;
-    activity.stream_id = sim_stream_id(sim);
-    op.duration_ns = COPY_SETUP_NS + (uint64_t)((double)set->bytes / SET_BYTES_PER_NS);
-    op.slot = sim_report_reserve(call, &activity);
-    return sim_stream_submit(sim, &op, &ticket) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    return sim_work_submit(call, set->stream, &work, &submitted);
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream)

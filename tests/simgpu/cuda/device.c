@@ -104,6 +104,17 @@ static void run_host_function(struct sim_stream *stream, const struct sim_op *op
     pthread_mutex_lock(&stream->device->lock);
 }
 
+static void finish_part(struct sim_span *span, const struct node *node)
+{
+    if (span->start_ns == 0 || node->start_ns < span->start_ns)
+        span->start_ns = node->start_ns;
+    span->end_ns = max_ns(span->end_ns, node->end_ns);
+    if (--span->left > 0)
+        return;
+    sim_report_complete(span->slot, span->start_ns, span->end_ns);
+    free(span);
+}
+
 static void finish(struct sim_stream *stream, struct node *node)
 {
     struct sim_op *op = &node->op;
@@ -117,6 +128,8 @@ static void finish(struct sim_stream *stream, struct node *node)
     if (op->gate.ended)
         op->gate.release(op->gate.arg);
     sim_report_complete(op->slot, node->start_ns, node->end_ns);
+    if (op->span)
+        finish_part(op->span, node);
     unref_locked(op->mark);
     stream->free_ns = node->end_ns;
     stream->first = node->next;
@@ -284,7 +297,7 @@ static void append_locked(struct sim_stream *stream, struct node *node)
 
     while (is_full_locked(stream))
         pthread_cond_wait(&device->done, &device->lock);
-    node->submit_ns = sim_clock_now_ns();
+    node->submit_ns = node->op.submit_ns ? node->op.submit_ns : sim_clock_now_ns();
     node->seq = ++device->last_seq;
     if (stream->last) {
         stream->last->next = node; /* the device comes to it by itself */

@@ -42,12 +42,23 @@ enum sim_op_kind {
     SIM_OP_HOST,
 };
 
+/* Several pieces of work that are reported as one: from the first start to the last end. Made with
+ * calloc; the device's from the first submit, and freed by it after the last. */
+struct sim_span {
+    void *slot;    /* of hooks->reserve */
+    uint32_t left; /* pieces that are not over */
+    uint64_t start_ns;
+    uint64_t end_ns;
+};
+
 /* What to submit. Copied; slot and gate move to the device. */
 struct sim_op {
     enum sim_op_kind kind;
     enum sim_engine engine;
+    uint64_t submit_ns; /* CLOCK_MONOTONIC; 0: when it is submitted */
     uint64_t duration_ns;
     void *slot;              /* of hooks->reserve, or NULL */
+    struct sim_span *span;   /* or NULL */
     struct simgpu_gate gate; /* with `ended` NULL: none */
     struct sim_mark *mark;   /* MARK, WAIT: a reference that moves to the device */
     void (*host_fn)(void *arg);

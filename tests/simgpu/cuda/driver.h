@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/simgpu/cuda/capture.h"
 #include "tests/simgpu/cuda/device.h"
 #include "tests/simgpu/hooks.h"
 
@@ -35,13 +36,15 @@ struct CUctx_st {
 struct CUstream_st {
     struct sim_stream *sim;
     CUcontext context;
+    struct sim_capture_place place;
 };
 
 struct CUevent_st {
     CUcontext context;
     uint32_t id;
     bool has_timing;
-    struct sim_mark *mark; /* of the last record; NULL: none yet. Guarded by sim_event_* */
+    struct sim_mark *mark;          /* of the last record; NULL: none yet. Guarded by sim_event_* */
+    struct sim_capture_place place; /* of the last record, if that was captured */
 };
 
 /* What memory an address is in. */

@@ -78,14 +78,14 @@ void sim_report_memory(const struct simgpu_call *call, struct simgpu_memory *mem
     table->memory(memory);
 }
 
-void sim_report_overhead(const struct simgpu_call *call, struct simgpu_overhead *overhead)
+void sim_report_overhead(const struct simgpu_call *call, uint32_t kind, uint64_t start_ns)
 {
     const struct simgpu_hooks *table = hooks_now();
+    struct simgpu_overhead overhead = {.kind = kind, .correlation_id = call->correlation_id};
 
     if (!table)
         return;
-    overhead->correlation_id = call->correlation_id;
-    overhead->start_ns = sim_clock_to_realtime_ns(overhead->start_ns);
-    overhead->end_ns = sim_clock_to_realtime_ns(overhead->end_ns);
-    table->overhead(overhead);
+    overhead.start_ns = sim_clock_to_realtime_ns(start_ns);
+    overhead.end_ns = sim_clock_to_realtime_ns(sim_clock_now_ns());
+    table->overhead(&overhead);
 }

@@ -25,6 +25,8 @@ void sim_report_complete(void *slot, uint64_t start_ns, uint64_t end_ns); /* NUL
 /* These with their times in CLOCK_MONOTONIC, and the correlation id still to be filled in. */
 void sim_report_sync(const struct simgpu_call *call, struct simgpu_sync *sync);
 void sim_report_memory(const struct simgpu_call *call, struct simgpu_memory *memory);
-void sim_report_overhead(const struct simgpu_call *call, struct simgpu_overhead *overhead);
+
+/* Since `start_ns` (CLOCK_MONOTONIC) up to now; `kind` is a CUpti_ActivityOverheadKind. */
+void sim_report_overhead(const struct simgpu_call *call, uint32_t kind, uint64_t start_ns);
 
 #endif

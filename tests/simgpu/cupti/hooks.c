@@ -11,14 +11,20 @@
 #include "tests/simgpu/cupti/store.h"
 #include "tests/simgpu/cupti/strings.h"
 
+/* Kernels, copies and sets have their times at the same place. */
+#define WORK_START_OFFSET offsetof(CUpti_ActivityKernel5, start)
+_Static_assert(WORK_START_OFFSET == offsetof(CUpti_ActivityMemcpy5, start), "copies");
+_Static_assert(WORK_START_OFFSET == offsetof(CUpti_ActivityMemset4, start), "sets");
+
 /* The records begin with the layouts that every version shares; the rest stays zero. */
 union record {
-    CUpti_ActivityKernel4 kernel;
-    CUpti_ActivityMemcpy copy;
-    CUpti_ActivityMemset set;
+    CUpti_ActivityKernel5 kernel;
+    CUpti_ActivityMemcpy5 copy;
+    CUpti_ActivityMemset4 set;
     CUpti_ActivityAPI api;
     CUpti_ActivitySynchronization sync;
     CUpti_ActivityMemory2 memory;
+    CUpti_ActivityGraphTrace graph;
     uint64_t words[SIM_RECORD_BYTES_MAX / sizeof(uint64_t)];
 };
 
@@ -118,11 +124,13 @@ static void *reserve_kernel(const struct simgpu_activity *activity)
             .correlationId = activity->correlation_id,
             .gridId = atomic_fetch_add_explicit(&last_grid_id, 1, memory_order_relaxed) + 1,
             .name = sim_string_intern(activity->name),
+            .graphNodeId = activity->graph_node_id,
+            .graphId = activity->graph_id,
         }};
 
     if (!sim_state_has_kind(kind))
         return NULL;
-    return sim_store_reserve(&record, bytes_of(kind));
+    return sim_store_reserve(&record, bytes_of(kind), WORK_START_OFFSET);
 }
 
 static void *reserve_copy(const struct simgpu_activity *activity)
@@ -138,11 +146,13 @@ static void *reserve_copy(const struct simgpu_activity *activity)
                                .contextId = activity->context_id,
                                .streamId = activity->stream_id,
                                .correlationId = activity->correlation_id,
+                               .graphNodeId = activity->graph_node_id,
+                               .graphId = activity->graph_id,
                            }};
 
     if (!sim_state_has_kind(CUPTI_ACTIVITY_KIND_MEMCPY))
         return NULL;
-    return sim_store_reserve(&record, bytes_of(CUPTI_ACTIVITY_KIND_MEMCPY));
+    return sim_store_reserve(&record, bytes_of(CUPTI_ACTIVITY_KIND_MEMCPY), WORK_START_OFFSET);
 }
 
 static void *reserve_set(const struct simgpu_activity *activity)
@@ -157,15 +167,37 @@ static void *reserve_set(const struct simgpu_activity *activity)
                                .correlationId = activity->correlation_id,
                                .flags = CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC,
                                .memoryKind = activity->to_kind,
+                               .graphNodeId = activity->graph_node_id,
+                               .graphId = activity->graph_id,
                            }};
 
     if (!sim_state_has_kind(CUPTI_ACTIVITY_KIND_MEMSET))
         return NULL;
-    return sim_store_reserve(&record, bytes_of(CUPTI_ACTIVITY_KIND_MEMSET));
+    return sim_store_reserve(&record, bytes_of(CUPTI_ACTIVITY_KIND_MEMSET), WORK_START_OFFSET);
 }
 
+static void *reserve_graph(const struct simgpu_activity *activity)
+{
+    union record record = {.graph = {
+                               .kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
+                               .correlationId = activity->correlation_id,
+                               .deviceId = activity->device_id,
+                               .graphId = activity->graph_id,
+                               .contextId = activity->context_id,
+                               .streamId = activity->stream_id,
+                           }};
+
+    if (!sim_state_has_kind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE))
+        return NULL;
+    return sim_store_reserve(&record, bytes_of(CUPTI_ACTIVITY_KIND_GRAPH_TRACE),
+                             offsetof(CUpti_ActivityGraphTrace, start));
+}
+
+/* Graphs are told launch by launch or node by node, never both. */
 static void *reserve(const struct simgpu_activity *activity)
 {
+    if (activity->graph_node_id && sim_state_has_kind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE))
+        return NULL;
     switch (activity->kind) {
     case SIMGPU_KERNEL:
         return reserve_kernel(activity);
@@ -173,6 +205,8 @@ static void *reserve(const struct simgpu_activity *activity)
         return reserve_copy(activity);
     case SIMGPU_SET:
         return reserve_set(activity);
+    case SIMGPU_GRAPH:
+        return reserve_graph(activity);
     }
     return NULL;
 }

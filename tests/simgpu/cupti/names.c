@@ -46,6 +46,12 @@ static const struct {
     CALL(cuLaunchKernel),
     CALL(cuLaunchKernelEx),
     CALL(cuLaunchHostFunc),
+    CALL(cuStreamBeginCapture_v2),
+    CALL(cuStreamEndCapture),
+    CALL(cuStreamIsCapturing),
+    CALL(cuGraphInstantiateWithFlags),
+    CALL(cuGraphExecUpdate_v2),
+    CALL(cuGraphLaunch),
 };
 
 CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid, const char **name)

@@ -10,8 +10,6 @@
 
 #include "tests/simgpu/cupti/stamps.h"
 
-#define START_OFFSET 16
-#define END_OFFSET 24
 #define RECORD_ALIGN 8u
 #define TELLING UINT64_MAX
 
@@ -34,7 +32,7 @@ struct sim_slot {
     struct sim_slot *next; /* of its buffer */
     struct sim_slot *previous;
     struct buffer *buffer; /* NULL: a forced flush took it away */
-    uint8_t *record;
+    uint8_t *times;        /* start and end, in the record */
 };
 
 static struct {
@@ -298,7 +296,7 @@ bool sim_store_write(const void *record, size_t bytes)
     return true;
 }
 
-struct sim_slot *sim_store_reserve(const void *record, size_t bytes)
+struct sim_slot *sim_store_reserve(const void *record, size_t bytes, size_t start_offset)
 {
     struct sim_slot *slot = calloc(1, sizeof(*slot));
     struct thread *thread = this_thread();
@@ -309,7 +307,7 @@ struct sim_slot *sim_store_reserve(const void *record, size_t bytes)
         return NULL;
     }
     buffer = thread->current;
-    slot->record = append_locked(buffer, record, bytes);
+    slot->times = append_locked(buffer, record, bytes) + start_offset;
     slot->buffer = buffer;
     slot->next = buffer->slots;
     if (slot->next)
@@ -335,8 +333,8 @@ void sim_store_complete(struct sim_slot *slot, uint64_t start_ns, uint64_t end_n
 {
     pthread_mutex_lock(&store.lock);
     if (slot->buffer) {
-        memcpy(slot->record + START_OFFSET, &start_ns, sizeof(start_ns));
-        memcpy(slot->record + END_OFFSET, &end_ns, sizeof(end_ns));
+        memcpy(slot->times, &start_ns, sizeof(start_ns));
+        memcpy(slot->times + sizeof(start_ns), &end_ns, sizeof(end_ns));
         unlink_slot_locked(slot);
         if (--slot->buffer->incomplete_count == 0 && !slot->buffer->owner)
             pthread_cond_signal(&store.has_work);

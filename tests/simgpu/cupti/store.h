@@ -35,10 +35,11 @@ void sim_store_set_client(CUpti_BuffersCallbackRequestFunc requested,
 /* Write a complete record. False: dropped and counted. */
 bool sim_store_write(const void *record, size_t bytes);
 
-/* Write a record whose start and end come later; NULL: dropped and counted. */
-struct sim_slot *sim_store_reserve(const void *record, size_t bytes);
+/* Write a record whose start and end, side by side at `start_offset`, come later; NULL: dropped and
+ * counted. */
+struct sim_slot *sim_store_reserve(const void *record, size_t bytes, size_t start_offset);
 
-/* Fill in the times (all such records have them at 16 and 24); frees the slot. */
+/* Fill in the times; frees the slot. */
 void sim_store_complete(struct sim_slot *slot, uint64_t start_ns, uint64_t end_ns);
 
 /* Hand over what is complete; with `is_forced` also buffers with records that are not: these

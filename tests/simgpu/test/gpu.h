@@ -22,4 +22,9 @@ int test_gpu_setup(void **state);
 /* Launch `kernel` for `duration_ns`. */
 CUresult test_gpu_launch(const struct test_gpu *gpu, CUstream stream, uint64_t duration_ns);
 
+/* Launch `kernel` so that it runs until test_gpu_let_go: what is submitted after it waits, and
+ * starts back to back. One at a time. */
+CUresult test_gpu_hold(const struct test_gpu *gpu, CUstream stream);
+void test_gpu_let_go(void);
+
 #endif

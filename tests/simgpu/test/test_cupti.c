@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "tests/simgpu/test/gpu.h"
 #include "tests/simgpu/test/client.h"
+#include "tests/simgpu/test/gpu.h"
 #include "tests/unit/rkt_test.h"
 
 #define MS 1000000ull
@@ -112,13 +112,14 @@ static void waiting_is_recorded_with_its_length(void **state)
 static void work_under_way_holds_back_its_buffer_until_it_is_forced(void **state)
 {
     test_enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-    assert_cuda(test_gpu_launch(*state, NULL, 300 * MS));
+    assert_cuda(test_gpu_hold(*state, NULL));
     assert_int_equal(cuptiActivityFlushAll(0), CUPTI_SUCCESS);
     assert_int_equal(test_client.completed_count, 0);
     assert_int_equal(cuptiActivityFlushAll(1), CUPTI_SUCCESS);
     assert_int_equal(test_client.kept_count, 1);
     assert_int_equal(test_client.kept[0].kernel.start, 0);
     assert_int_equal(test_client.kept[0].kernel.end, 0);
+    test_gpu_let_go();
     assert_cuda(cuCtxSynchronize()); /* its completion finds no buffer, and writes nowhere */
 }
 
