@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What ranktrace costs a training process and the core beside it, as one logfmt line per check.
+
+    overhead.py BUILD [ROUNDS]
+
+cpu_per_record   CPU time that a traced job takes more than an untraced one, per stored record: pairs
+                 of runs in turn, one rank, the job bound to one core and everything of ours to another.
+                 What the stand-in for CUPTI takes counts as ours. At most 100 ns, by the median of the pairs.
+control          the same with a library that takes 200 ns more for each record: the check must see it.
+sidecar          the share of a core that the sidecar takes at 15,000 records a second; at most 1 %.
+kept             60,000 records a second of one rank, from eight threads: none may be dropped.
+
+Exit code 0: all passed; 1: not; 77: this machine cannot tell. Machines are noisy: run it on an idle one.
+"""
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+LIMIT_NS = 100
+SLOWER_NS = 200
+SIDECAR_LIMIT_PERCENT = 1.0
+JOB_CORE, OUR_CORE = 0, 1
+TRAIN = ["--steps", "400", "--layers", "64", "--buckets", "16", "--compute-us", "100",
+         "--bytes", "4096", "--input-bytes", "4096"]
+
+
+def run_as_child(result, command):
+    """The job's side: runs it on its core, and writes what it took."""
+    os.sched_setaffinity(0, {JOB_CORE})
+    pid = os.posix_spawn(command[0], command, os.environ)
+    _, status, usage = os.wait4(pid, 0)
+    with open(result, "w") as f:
+        json.dump({"cpu_s": usage.ru_utime + usage.ru_stime}, f)
+    return os.waitstatus_to_exitcode(status)
+
+
+class Bench:
+    def __init__(self, build):
+        self.build = build
+        self.failed = False
+        self.env = {name: value for name, value in os.environ.items()
+                    if not name.startswith(("OMPI_", "PMIX_", "RANKTRACE_", "SLURM_"))}
+        self.env["LD_LIBRARY_PATH"] = build + "/simgpu"
+
+    def say(self, check, passed, **fields):
+        self.failed |= not passed
+        text = " ".join(f"{name}={value}" for name, value in fields.items())
+        print(f"bench=overhead check={check} {text} passed={'yes' if passed else 'no'}", flush=True)
+
+    def summary(self, folder):
+        """records, marks, lost of the rank in the store."""
+        out = subprocess.run([self.build + "/tests/store_summary", folder + "/timeline.rkt"],
+                             capture_output=True, text=True, check=True).stdout
+        found = re.search(r"role=rank .* events=(\d+) marks=(\d+) lost=(\d+)", out)
+        return tuple(int(number) for number in found.groups())
+
+    def train(self, library):
+        """CPU seconds of a run and the records that it stored; library None: untraced."""
+        with tempfile.TemporaryDirectory() as folder:
+            result = folder + "/result"
+            command = [sys.executable, os.path.abspath(__file__), "--child", result,
+                       self.build + "/simgpu/simgpu_train"] + TRAIN
+            env = dict(self.env)
+            if library:
+                env["CUDA_INJECTION64_PATH"] = env["NCCL_PROFILER_PLUGIN"] = library
+                command = [self.build + "/bin/ranktrace", "run", "--no-report", "-o",
+                           folder + "/out", "--"] + command
+            subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL,
+                           preexec_fn=lambda: os.sched_setaffinity(0, {OUR_CORE}))
+            records = self.summary(folder + "/out")[0] if library else 0
+            return json.load(open(result))["cpu_s"], records
+
+    def cpu_per_record(self, check, library, rounds, expect):
+        added = []
+        for i in range(rounds):
+            # in turn who is first, so that what drifts hits both alike
+            if i % 2:
+                traced, records = self.train(library)
+                plain, _ = self.train(None)
+            else:
+                plain, _ = self.train(None)
+                traced, records = self.train(library)
+            added.append((traced - plain) * 1e9 / records)
+        added.sort()
+        median = statistics.median(added)
+        self.say(check, expect(median), ns_per_record=f"{median:.1f}", limit_ns=LIMIT_NS,
+                 low_ns=f"{added[rounds // 4]:.1f}", high_ns=f"{added[-1 - rounds // 4]:.1f}",
+                 records=records, pairs=rounds)
+        return median
+
+    def marks(self, with_mpi, rate, seconds):
+        """Percent of a core of the sidecar, and marks made, stored and lost."""
+        with tempfile.TemporaryDirectory() as folder:
+            command = [self.build + "/bin/ranktrace", "run", "--no-report", "-o", folder + "/out",
+                       "--", self.build + "/tests/mark_job", "threads", "8", "rate", str(rate),
+                       "ms", str(seconds * 1000)]
+            if with_mpi:
+                root = ["--allow-run-as-root"] if os.getuid() == 0 else []
+                command = ["mpirun", "-np", "1"] + root + command
+            process = subprocess.Popen(command, env=self.env)
+            percent = self.sidecar_percent(process, seconds)
+            if process.wait() != 0:
+                raise RuntimeError("the run failed")
+            _, marks, lost = self.summary(folder + "/out")
+            return percent, rate * seconds, marks, lost
+
+    def sidecar_percent(self, process, seconds):
+        """From a second after its start to a second before the job's end."""
+        pid = None
+        while pid is None and process.poll() is None:
+            pid = find_below(process.pid, "ranktrace-sidec")
+            time.sleep(0.01)
+        while process.poll() is None and find_below(process.pid, "mark_job") is None:
+            time.sleep(0.01)
+        time.sleep(1)
+        start, start_ns = time.monotonic(), cpu_ns(pid)
+        time.sleep(seconds - 2)
+        return (cpu_ns(pid) - start_ns) / (time.monotonic() - start) / 1e7
+
+
+def cpu_ns(pid):
+    with open(f"/proc/{pid}/schedstat") as f:
+        return int(f.read().split()[0])
+
+
+def find_below(pid, name):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as f:
+            children = f.read().split()
+        for child in children:
+            with open(f"/proc/{child}/comm") as f:
+                if f.read().startswith(name):
+                    return int(child)
+            found = find_below(int(child), name)
+            if found:
+                return found
+    except OSError:
+        pass
+    return None
+
+
+def main():
+    if sys.argv[1:2] == ["--child"]:
+        return run_as_child(sys.argv[2], sys.argv[3:])
+    if len(os.sched_getaffinity(0)) < 2:
+        print("bench=overhead not run: it needs two cores")
+        return 77
+    bench = Bench(os.path.abspath(sys.argv[1]))
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 15
+    ours = bench.cpu_per_record("cpu_per_record", bench.build + "/lib/libranktrace.so", rounds,
+                                lambda ns: ns <= LIMIT_NS)
+    bench.cpu_per_record("control", bench.build + "/tests/libranktrace-slow.so", rounds,
+                         lambda ns: ns > LIMIT_NS and ns > ours + SLOWER_NS / 2)
+    has_mpi = os.path.exists(bench.build + "/bin/ranktrace-sidecar-mpi") and shutil.which("mpirun")
+    for with_mpi in [False, True] if has_mpi else [False]:
+        mpi = "yes" if with_mpi else "no"
+        percent, _, marks, lost = bench.marks(with_mpi, 15000, 10)
+        bench.say("sidecar", percent <= SIDECAR_LIMIT_PERCENT, percent_of_core=f"{percent:.2f}",
+                  limit_percent=SIDECAR_LIMIT_PERCENT, records_per_s=15000, mpi=mpi)
+        percent, made, marks, lost = bench.marks(with_mpi, 60000, 10)
+        bench.say("kept", lost == 0 and marks == made, records_per_s=60000, made=made, stored=marks,
+                  lost=lost, sidecar_percent_of_core=f"{percent:.2f}", mpi=mpi)
+    return 1 if bench.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
