@@ -5,19 +5,32 @@
 /*
  * cupti_buffers - the memory that CUPTI fills with activity records.
  *
- * Threads: any; no locks, since take runs on a thread of the job inside a launch.
- * Memory:  the whole pool is reserved in create, touched as used, and never given back to
- *          the system: CUPTI may own a buffer until the process ends.
+ * Threads: any; no locks, since take runs on a thread of the job inside a launch. trim by one.
+ * Memory:  buffer_count x buffer_bytes + discard_bytes = 48 x 256 KiB + 64 KiB are reserved, and
+ *          never given back as addresses: CUPTI may own a buffer until the process ends. In use,
+ *          and so touched, are
+ *
+ *              threads x buffer_bytes      each producing thread fills one (CUPTI before 13.0: each
+ *                                          context does)
+ *            + work in flight x 256 B      a kernel (216 B) and its launch (40 B): a buffer comes
+ *                                          back when all of its work has finished, not before
+ *            + 2 x buffer_bytes            one is read, one is flushed
+ *
+ *          With 8 threads and 8 streams of 1,024 pending launches: 4.5 MiB. A pool of 12 MiB holds
+ *          60,000 records a second (7.7 MB) for more than a second of a GPU that lags behind. What
+ *          a burst touched goes back to the system later (trim).
+ * Size:    small buffers stay in the cache while they are read and zeroed, and come back soon from
+ *          threads that make few records. At 60,000 records a second 30 are asked for.
  * Full:    take never fails. A dry pool hands out one shared buffer whose content is worth
- *          nothing, as several threads may write there; put_back says so.
+ *          nothing, as several threads may write there; is_readable says so.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define RKT_CUPTI_BUFFER_BYTES ((size_t)1 << 20)
-#define RKT_CUPTI_BUFFER_COUNT 64u
+#define RKT_CUPTI_BUFFER_BYTES ((size_t)256 << 10)
+#define RKT_CUPTI_BUFFER_COUNT 48u /* 64 at most */
 #define RKT_CUPTI_DISCARD_BYTES ((size_t)64 << 10)
 
 struct rkt_cupti_buffers;
@@ -29,14 +42,20 @@ void rkt_cupti_buffers_destroy(struct rkt_cupti_buffers *buffers);
 /* A zeroed buffer, aligned to a page. */
 uint8_t *rkt_cupti_buffers_take(struct rkt_cupti_buffers *buffers, size_t *bytes_out);
 
-/* Whether the content of this buffer may be looked at. */
+/*
+ * Whether the content of this buffer may be looked at: it is one of the pool, and not free. CUPTI
+ * is not trusted to give back what it got, once.
+ */
 bool rkt_cupti_buffers_is_readable(const struct rkt_cupti_buffers *buffers, const uint8_t *buffer);
 
-/* Zero what was used, and make it free again. */
+/* Zero what was used, and make it free again. One that is not readable is left alone. */
 void rkt_cupti_buffers_put_back(struct rkt_cupti_buffers *buffers, uint8_t *buffer,
                                 size_t used_bytes);
 
 /* How many CUPTI holds now. */
 uint32_t rkt_cupti_buffers_taken_count(const struct rkt_cupti_buffers *buffers);
+
+/* Give the memory of buffers that nobody had since the last call back to the system. */
+void rkt_cupti_buffers_trim(struct rkt_cupti_buffers *buffers);
 
 #endif

@@ -26,6 +26,7 @@
 #include "common/clock.h"
 
 #define FLUSH_INTERVAL_S 1
+#define TRIM_TICKS 10            /* a buffer that nobody had for so many flushes is given up */
 #define STOP_WAIT_NS 2000000000u /* at most so long for all that is left at exit */
 #define GAP_MIN_NS 2000000000u   /* twice the flush interval: shorter is no gap */
 
@@ -50,6 +51,7 @@ struct rkt_cupti_source {
     struct rkt_cupti_switch kinds;
     struct rkt_cupti_reader reader;      /* its earliest_ns: since a gap was noticed */
     struct rkt_cupti_watch watch;        /* the flush thread's; stop's after it has ended */
+    uint32_t tick_count;                 /* likewise */
     _Atomic uint64_t buffer_event_count; /* buffers asked for or given back */
 
     _Atomic bool was_started;
@@ -77,22 +79,25 @@ static void buffer_requested(uint8_t **buffer, size_t *size, size_t *record_coun
     *record_count_max = 0; /* as many as fit */
 }
 
+/* What comes back is believed as far as it is what was given: the size is ours. */
 static void buffer_completed(CUcontext context, uint32_t stream_id, uint8_t *buffer, size_t size,
                              size_t valid_bytes)
 {
     struct rkt_cupti_source *source = source_of_process();
-    bool is_readable = rkt_cupti_buffers_is_readable(source->buffers, buffer);
     int saved_errno = errno;
 
     (void)context;
     (void)stream_id;
-    if (valid_bytes > size)
-        valid_bytes = size;
-    if (rkt_capture_is_on() && valid_bytes > 0 && is_readable)
-        rkt_cupti_reader_read(&source->reader, buffer, valid_bytes);
-    else if (rkt_capture_is_on() && valid_bytes > 0)
+    (void)size;
+    if (rkt_cupti_buffers_is_readable(source->buffers, buffer)) {
+        if (valid_bytes > RKT_CUPTI_BUFFER_BYTES)
+            valid_bytes = RKT_CUPTI_BUFFER_BYTES;
+        if (rkt_capture_is_on() && valid_bytes > 0)
+            rkt_cupti_reader_read(&source->reader, buffer, valid_bytes);
+        rkt_cupti_buffers_put_back(source->buffers, buffer, valid_bytes);
+    } else if (rkt_capture_is_on() && valid_bytes > 0) {
         rkt_cupti_reader_count_unread(&source->reader, valid_bytes);
-    rkt_cupti_buffers_put_back(source->buffers, buffer, valid_bytes);
+    }
     atomic_fetch_add_explicit(&source->buffer_event_count, 1, memory_order_relaxed);
     errno = saved_errno;
 }
@@ -169,6 +174,8 @@ static void flush(struct rkt_cupti_source *source)
         rkt_cupti_devices_send(&source->reader.devices, source->capture->threads,
                                source->capture->intern);
     }
+    if (++source->tick_count % TRIM_TICKS == 0)
+        rkt_cupti_buffers_trim(source->buffers);
     watch_callbacks(source);
 }
 
