@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/analysis.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "analysis/activity.h"
@@ -64,26 +65,6 @@ static enum rkt_status find_activities(struct rkt_analysis *analysis, struct rkt
     return status;
 }
 
-/* The run before the first step and after the last, as one window. */
-static enum rkt_status measure_outside(struct rkt_analysis *analysis, size_t position,
-                                       struct rkt_error *err)
-{
-    struct rkt_rank_result *rank = &analysis->result.ranks[position];
-    struct rkt_window before = {.start_ns = rank->run.start_ns,
-                                .end_ns = rank->steps[0].window.start_ns};
-    struct rkt_window after = {.start_ns = rank->steps[rank->step_count - 1].window.end_ns,
-                               .end_ns = rank->run.end_ns};
-    enum rkt_status status = rkt_partition_window(&analysis->result, position, &before, err);
-
-    if (status == RKT_OK)
-        status = rkt_partition_window(&analysis->result, position, &after, err);
-    if (status != RKT_OK)
-        return status;
-    rkt_window_add(&rank->outside, &before);
-    rkt_window_add(&rank->outside, &after);
-    return RKT_OK;
-}
-
 static enum rkt_status measure_window(struct rkt_analysis *analysis, size_t position,
                                       struct rkt_window *window, struct rkt_error *err)
 {
@@ -92,15 +73,93 @@ static enum rkt_status measure_window(struct rkt_analysis *analysis, size_t posi
     return rkt_host_view_window(&analysis->result, position, window, err);
 }
 
+/* Add to *sum what of [start_ns, end_ns) capture was open. */
+static enum rkt_status measure_open(struct rkt_analysis *analysis, size_t position,
+                                    int64_t start_ns, int64_t end_ns, struct rkt_window *sum,
+                                    struct rkt_error *err)
+{
+    static const struct rkt_open_span ALL = {INT64_MIN, INT64_MAX, INT64_MIN};
+    const struct rkt_rank_trace *trace = analysis->loaded.items[position].trace;
+    const struct rkt_open_span *spans = trace->has_windows ? trace->open_spans : &ALL;
+    size_t count = trace->has_windows ? trace->open_count : 1;
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 0; i < count && status == RKT_OK; i++) {
+        struct rkt_window piece = {
+            .start_ns = spans[i].start_ns > start_ns ? spans[i].start_ns : start_ns,
+            .end_ns = spans[i].end_ns < end_ns ? spans[i].end_ns : end_ns,
+        };
+
+        if (piece.end_ns < piece.start_ns)
+            continue;
+        status = measure_window(analysis, position, &piece, err);
+        if (status == RKT_OK && trace->has_gpu)
+            rkt_window_add(sum, &piece);
+        else if (status == RKT_OK)
+            rkt_host_view_add(sum, &piece);
+    }
+    return status;
+}
+
+static enum rkt_status measure_run(struct rkt_analysis *analysis, size_t position,
+                                   struct rkt_error *err)
+{
+    struct rkt_rank_result *rank = &analysis->result.ranks[position];
+    struct rkt_window sum = {.start_ns = rank->run.start_ns, .end_ns = rank->run.start_ns};
+    enum rkt_status status;
+
+    if (!rank->trace->has_windows)
+        return measure_window(analysis, position, &rank->run, err);
+    status = measure_window(analysis, position, &sum, err); /* empty: nothing was recorded */
+    if (status == RKT_OK)
+        status = measure_open(analysis, position, rank->run.start_ns, rank->run.end_ns, &sum, err);
+    sum.end_ns = rank->run.end_ns;
+    if (status == RKT_OK)
+        rank->run = sum;
+    return status;
+}
+
+/* The run before the first step and after the last, as one window. */
+static enum rkt_status measure_outside(struct rkt_analysis *analysis, size_t position,
+                                       struct rkt_error *err)
+{
+    struct rkt_rank_result *rank = &analysis->result.ranks[position];
+    const struct rkt_step_result *last = &rank->steps[rank->step_count - 1];
+    enum rkt_status status = measure_open(analysis, position, rank->run.start_ns,
+                                          rank->steps[0].window.start_ns, &rank->outside, err);
+
+    if (status != RKT_OK)
+        return status;
+    return measure_open(analysis, position, last->window.end_ns, rank->run.end_ns, &rank->outside,
+                        err);
+}
+
+/* Its window is known, but not what was in all of it. */
+static void leave_unmeasured(struct rkt_step_result *step)
+{
+    struct rkt_window *window = &step->window;
+
+    window->comm_share = (double)NAN;
+    window->exposed_share = (double)NAN;
+    window->overlap = (double)NAN;
+    window->gpu_util = (double)NAN;
+    window->compute_share = (double)NAN;
+    step->backward.ratio = (double)NAN;
+}
+
 static enum rkt_status measure_rank(struct rkt_analysis *analysis, size_t position,
                                     struct rkt_error *err)
 {
     struct rkt_rank_result *rank = &analysis->result.ranks[position];
-    enum rkt_status status = measure_window(analysis, position, &rank->run, err);
+    enum rkt_status status = measure_run(analysis, position, err);
 
     if (status == RKT_OK && rank->activity)
         status = measure_outside(analysis, position, err);
     for (size_t i = 0; i < rank->step_count && status == RKT_OK; i++) {
+        if (rank->steps[i].is_unrecorded) {
+            leave_unmeasured(&rank->steps[i]);
+            continue;
+        }
         status = measure_window(analysis, position, &rank->steps[i].window, err);
         if (status == RKT_OK)
             status = rkt_backward_overlap_of(&analysis->result, position, &rank->steps[i], err);
@@ -123,7 +182,9 @@ static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_stor
         return status;
     rkt_measure_collectives(result);
     set_host_only_ranks_apart(result);
-    status = find_activities(analysis, err);
+    status = rkt_compare_windows(result, &analysis->arena, err);
+    if (status == RKT_OK)
+        status = find_activities(analysis, err);
     for (size_t i = 0; i < result->rank_count && status == RKT_OK; i++)
         status = measure_rank(analysis, i, err);
     if (status == RKT_OK)

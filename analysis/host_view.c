@@ -98,12 +98,22 @@ void rkt_host_view_destroy(struct rkt_host_view *view)
     free(view);
 }
 
+static void fill_shares(struct rkt_window *window)
+{
+    const struct rkt_host_partition *parts = &window->host;
+
+    window->comm_share = rkt_share(window->comm_ns, parts->window_ns);
+    window->exposed_share = rkt_share(parts->comm_ns, parts->window_ns);
+    window->overlap = rkt_share(parts->overlapped_ns, window->comm_ns);
+    window->compute_share = rkt_share(window->compute_ns, parts->window_ns);
+    window->gpu_util = (double)NAN;
+}
+
 void rkt_host_view_fill(const struct rkt_host_view *view, struct rkt_window *window)
 {
     int64_t start_ns = window->start_ns;
     int64_t end_ns = window->end_ns;
     struct rkt_host_partition *parts = &window->host;
-    int64_t exposed_ns;
 
     window->is_host_view = true;
     window->compute_ns = rkt_interval_set_length_within(&view->compute, start_ns, end_ns);
@@ -119,12 +129,22 @@ void rkt_host_view_fill(const struct rkt_host_view *view, struct rkt_window *win
     parts->input_ns = rkt_interval_set_length_within(&view->input, start_ns, end_ns);
     parts->host_ns = parts->window_ns - parts->overlapped_ns - parts->compute_ns - parts->comm_ns -
                      parts->input_ns;
-    exposed_ns = parts->comm_ns;
-    window->comm_share = rkt_share(window->comm_ns, parts->window_ns);
-    window->exposed_share = rkt_share(exposed_ns, parts->window_ns);
-    window->overlap = rkt_share(parts->overlapped_ns, window->comm_ns);
-    window->compute_share = rkt_share(window->compute_ns, parts->window_ns);
-    window->gpu_util = (double)NAN;
+    fill_shares(window);
+}
+
+void rkt_host_view_add(struct rkt_window *to, const struct rkt_window *window)
+{
+    struct rkt_host_partition *parts = &to->host;
+
+    to->compute_ns += window->compute_ns;
+    to->comm_ns += window->comm_ns;
+    parts->window_ns += window->host.window_ns;
+    parts->overlapped_ns += window->host.overlapped_ns;
+    parts->compute_ns += window->host.compute_ns;
+    parts->comm_ns += window->host.comm_ns;
+    parts->input_ns += window->host.input_ns;
+    parts->host_ns += window->host.host_ns;
+    fill_shares(to);
 }
 
 enum rkt_status rkt_host_view_window(const struct rkt_result *result, size_t rank,

@@ -32,4 +32,7 @@ void rkt_host_view_destroy(struct rkt_host_view *view); /* NULL is fine */
 /* Fills the window, whose bounds are set. */
 void rkt_host_view_fill(const struct rkt_host_view *view, struct rkt_window *window);
 
+/* One window after the other as one: *to begins as an empty window, filled. */
+void rkt_host_view_add(struct rkt_window *to, const struct rkt_window *window);
+
 #endif

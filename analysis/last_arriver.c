@@ -31,11 +31,11 @@ static int64_t lead_ns(const struct rkt_collective *collective)
     return last_ns - second_ns;
 }
 
-static bool is_in_warmup(const struct rkt_result *result, const struct rkt_collective *collective)
+static bool is_left_out(const struct rkt_result *result, const struct rkt_collective *collective)
 {
     const struct rkt_rank_result *rank = &result->ranks[collective->participants[0].rank];
 
-    return collective->step < rank->step_count && rank->steps[collective->step].is_warmup;
+    return collective->step < rank->step_count && !rkt_step_counts(&rank->steps[collective->step]);
 }
 
 /* How often each rank (by position) came last; *told_out: collectives that tell who did. */
@@ -44,7 +44,7 @@ static void count_last(const struct rkt_result *result, uint32_t *counts, uint32
     for (size_t i = 0; i < result->collective_count; i++) {
         const struct rkt_collective *collective = &result->collectives[i];
 
-        if (is_in_warmup(result, collective) || lead_ns(collective) == RKT_NA)
+        if (is_left_out(result, collective) || lead_ns(collective) == RKT_NA)
             continue;
         counts[collective->last_rank]++;
         ++*told_out;
@@ -59,7 +59,7 @@ static int64_t median_lead(const struct rkt_result *result, uint32_t rank, int64
         const struct rkt_collective *collective = &result->collectives[i];
         int64_t lead = lead_ns(collective);
 
-        if (lead != RKT_NA && collective->last_rank == rank && !is_in_warmup(result, collective))
+        if (lead != RKT_NA && collective->last_rank == rank && !is_left_out(result, collective))
             leads[count++] = lead;
     }
     return rkt_median_i64(leads, count);

@@ -19,6 +19,8 @@ enum rkt_status rkt_rank_trace_load(struct rkt_store_reader *reader, size_t posi
     if (status == RKT_OK)
         status = rkt_rank_trace_build(trace, &raw, rules, err);
     if (status == RKT_OK)
+        status = rkt_rank_trace_find_windows(trace, &raw.by_kind[RKT_EVENT_WINDOW], err);
+    if (status == RKT_OK)
         status = rkt_rank_trace_join(trace, &raw.by_kind[RKT_EVENT_SYNC], err);
     if (status == RKT_OK)
         status = rkt_rank_trace_link_ops(trace, &raw.by_kind[RKT_EVENT_NCCL], err);
@@ -45,5 +47,6 @@ void rkt_rank_trace_destroy(struct rkt_rank_trace *trace)
     free(trace->comms);
     free(trace->named);
     free(trace->shapes);
+    free(trace->open_spans);
     free(trace);
 }

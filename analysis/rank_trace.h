@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/open_span.h"
 #include "common/clock_map.h"
 #include "common/event.h"
 #include "common/status.h"
@@ -157,8 +158,11 @@ struct rkt_rank_trace {
     size_t named_count;
     struct rkt_event_shape *shapes; /* by shape_id */
     size_t shape_count;
+    struct rkt_open_span *open_spans; /* by start; only with has_windows */
+    size_t open_count;
 
     uint32_t main_thread_id; /* of the step marks, else with most launches; 0 unknown */
+    bool has_windows;        /* capture was not open all along */
     bool has_gpu;            /* any GPU work: else a host view */
     int64_t middle_ns;       /* median of its stamps; RKT_TIME_UNKNOWN without any */
     uint64_t left_out_count; /* records with impossible times */

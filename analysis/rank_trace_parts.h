@@ -10,6 +10,7 @@
  *   rank_trace_absurd.c records with impossible times
  *   rank_trace_join.c   GPU work with its launch, threads, SYNC records
  *   rank_trace_nccl.c   kernels with the NCCL operations that they carry out
+ *   rank_trace_windows.c  when capture was open
  *   rank_trace.c        life cycle, and the order of all this
  */
 
@@ -49,6 +50,11 @@ void rkt_rank_trace_leave_out_endless(struct rkt_rank_trace *trace);
  * middle, or of a clock that cannot be mapped. *error_ns_out (may be NULL) is the mapping's bound. */
 bool rkt_rank_trace_times(struct rkt_rank_trace *trace, const struct rkt_event *event,
                           int64_t *start_ns_out, int64_t *end_ns_out, int64_t *error_ns_out);
+
+/* open_spans. After find_middle. */
+enum rkt_status rkt_rank_trace_find_windows(struct rkt_rank_trace *trace,
+                                            const struct rkt_raw_events *events,
+                                            struct rkt_error *err);
 
 /* Launch of each work, SYNC records as blocking calls where no API record has their correlation,
  * main_thread_id. */

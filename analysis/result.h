@@ -101,13 +101,20 @@ struct rkt_step_result {
     int64_t host_start_ns;
     int64_t host_end_ns;
     bool is_warmup; /* left out of the statistics */
-    bool is_cut;    /* overlapped the next mark and was cut at it */
+    bool
+        is_unrecorded; /* not wholly in a capture window of all ranks: likewise, and not measured */
+    bool is_cut;       /* overlapped the next mark and was cut at it */
     struct rkt_window window;
     int64_t phase_ns[4]; /* host time by enum rkt_phase; [0]: input ranges; RKT_NA unknown */
     struct rkt_backward_overlap backward;
     int64_t own_work_ns;            /* of metrics.md, "Stragglers"; RKT_NA */
     struct rkt_partition own_parts; /* own work by part: compute, copy, idle causes */
 };
+
+static inline bool rkt_step_counts(const struct rkt_step_result *step)
+{
+    return !step->is_warmup && !step->is_unrecorded;
+}
 
 enum rkt_step_source {
     RKT_STEPS_WINDOW,      /* none found: the whole window is one step */

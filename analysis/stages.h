@@ -27,6 +27,11 @@ enum rkt_status rkt_find_steps(struct rkt_rank_trace *trace,
                                const struct rkt_analysis_options *options, struct rkt_arena *arena,
                                struct rkt_rank_result *result, struct rkt_error *err);
 
+/* recorded.c: leaves out the steps that not all ranks recorded, where there are capture windows; notes
+ * which are recorded. */
+enum rkt_status rkt_compare_windows(struct rkt_result *result, struct rkt_arena *arena,
+                                    struct rkt_error *err);
+
 /* phase.c: phase of every launch, is_bucket of comm works, step phase_ns, the source used. */
 enum rkt_status rkt_find_phases(struct rkt_rank_trace *trace, struct rkt_rank_result *result,
                                 struct rkt_error *err);

@@ -14,13 +14,19 @@ static void add_host_parts(struct rkt_host_partition *to, const struct rkt_host_
     to->host_ns += from->host_ns;
 }
 
-static void add_window(struct rkt_steady *sum, const struct rkt_window *window)
+/* Capture windows make a run shorter than from its start to its end. */
+static int64_t measured_ns(const struct rkt_window *window)
+{
+    return window->is_host_view ? window->host.window_ns : window->parts.window_ns;
+}
+
+static void add_window(struct rkt_steady *sum, const struct rkt_window *window, int64_t length_ns)
 {
     int64_t together_ns =
         window->is_host_view ? window->host.overlapped_ns : window->parts.overlapped_ns;
 
     sum->is_host_view |= window->is_host_view;
-    sum->window_ns += window->end_ns - window->start_ns;
+    sum->window_ns += length_ns;
     sum->compute_ns += window->compute_ns;
     sum->comm_ns += window->comm_ns;
     sum->together_ns += together_ns;
@@ -39,14 +45,17 @@ struct rkt_steady rkt_steady_of(const struct rkt_rank_result *rank)
     for (size_t i = 0; i < rank->step_count; i++) {
         const struct rkt_step_result *step = &rank->steps[i];
 
-        if (step->is_warmup)
+        if (!rkt_step_counts(step))
             continue;
-        add_window(&sum, &step->window);
+        add_window(&sum, &step->window, step->window.end_ns - step->window.start_ns);
         sum.step_count++;
     }
     sum.has_steps = sum.step_count > 0 && rank->step_source != RKT_STEPS_WINDOW;
     if (sum.step_count == 0) {
-        add_window(&sum, &rank->run);
+        add_window(&sum, &rank->run,
+                   rank->trace != NULL && rank->trace->has_windows
+                       ? measured_ns(&rank->run)
+                       : rank->run.end_ns - rank->run.start_ns);
         sum.step_count = 1;
     }
     return sum;

@@ -210,6 +210,23 @@ static void copy_marks(struct rkt_rank_result *result, const struct rkt_step_mar
     }
 }
 
+/*
+ * Of a step that is not wholly in a capture window some work is missing. So it is where nothing was
+ * traced before: the device may have been busy with what the host had launched.
+ */
+static void mark_unrecorded(const struct rkt_rank_trace *trace, struct rkt_rank_result *result)
+{
+    for (size_t i = 0; i < result->step_count; i++) {
+        struct rkt_step_result *step = &result->steps[i];
+        const struct rkt_open_span *span = rkt_open_span_find(
+            trace->open_spans, trace->open_count, step->host_start_ns, step->host_end_ns);
+
+        step->is_unrecorded =
+            span == NULL || (trace->has_gpu && span->traced_from_ns != INT64_MIN &&
+                             span->traced_from_ns >= step->host_start_ns);
+    }
+}
+
 enum rkt_status rkt_find_steps(struct rkt_rank_trace *trace,
                                const struct rkt_analysis_options *options, struct rkt_arena *arena,
                                struct rkt_rank_result *result, struct rkt_error *err)
@@ -234,6 +251,8 @@ enum rkt_status rkt_find_steps(struct rkt_rank_trace *trace,
         set_gpu_windows(trace, result);
     else
         set_host_windows(result);
+    if (trace->has_windows && result->step_source != RKT_STEPS_WINDOW)
+        mark_unrecorded(trace, result);
     result->run.is_host_view = !trace->has_gpu;
     result->outside = (struct rkt_window){.start_ns = result->run.start_ns,
                                           .end_ns = result->run.end_ns,

@@ -127,8 +127,13 @@ static void drop_empty_tail(const struct rkt_rank_trace *trace, struct rkt_step_
 {
     int64_t last_ns = last_activity_ns(trace);
 
-    if (last_ns != INT64_MIN && marks->count > 1 &&
-        marks->items[marks->count - 1].start_ns > last_ns)
+    const struct rkt_step_mark *last = &marks->items[marks->count - 1];
+
+    if (marks->count < 2 || last_ns == INT64_MIN || last->start_ns <= last_ns)
+        return;
+    /* Outside a capture window a step that launches looks the same. */
+    if (!trace->has_windows ||
+        rkt_open_span_find(trace->open_spans, trace->open_count, last->start_ns, last->start_ns))
         marks->count--;
 }
 

@@ -42,9 +42,11 @@ static struct numbered *list_steps(const struct rkt_result *result, size_t *coun
 
         if (rank->step_source == RKT_STEPS_WINDOW || rank->is_set_apart)
             continue;
-        for (size_t i = 0; i < rank->step_count; i++)
-            all[count++] = (struct numbered){
-                .number = rank->steps[i].number, .rank = (uint32_t)r, .step = &rank->steps[i]};
+        for (size_t i = 0; i < rank->step_count; i++) {
+            if (!rank->steps[i].is_unrecorded)
+                all[count++] = (struct numbered){
+                    .number = rank->steps[i].number, .rank = (uint32_t)r, .step = &rank->steps[i]};
+        }
     }
     if (all != NULL)
         qsort(all, count, sizeof(*all), compare_numbered);

@@ -6,7 +6,7 @@
  * step_table - the same step of all ranks, by its number.
  *
  * Captures may begin and end at different steps: a row is a number that at least one rank has.
- * Ranks that are set apart have no step in it.
+ * Ranks that are set apart have no step in it, nor are there steps that were not recorded.
  * Threads: read only after create. Memory: its own; steps are the result's.
  */
 

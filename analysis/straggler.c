@@ -48,6 +48,10 @@ static void fill_own_work(struct rkt_result *result)
         for (size_t i = 0; i < result->ranks[r].step_count; i++) {
             struct rkt_step_result *step = &result->ranks[r].steps[i];
 
+            if (step->is_unrecorded) {
+                step->own_work_ns = RKT_NA;
+                continue;
+            }
             step->own_work_ns = own_work_ns(&step->window);
             step->own_parts = step->window.parts;
             step->own_parts.window_ns = step->own_work_ns;

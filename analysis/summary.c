@@ -74,8 +74,8 @@ static double median_of_rank(const struct rkt_rank_result *rank, ratio_fn ratio,
         const struct rkt_step_result *step = &rank->steps[i];
         double value = ratio(&step->window, step);
 
-        steady += !step->is_warmup;
-        if (!step->is_warmup && isfinite(value))
+        steady += rkt_step_counts(step);
+        if (rkt_step_counts(step) && isfinite(value))
             room[known++] = value;
     }
     return steady == 0 ? ratio(&rank->run, NULL) : median_of(room, known);
@@ -197,10 +197,14 @@ static enum rkt_status note_step_counts(struct rkt_result *result, struct rkt_ar
     for (size_t r = 0; r < result->rank_count; r++) {
         const struct rkt_rank_result *rank = &result->ranks[r];
 
-        fewest = rank->step_count < fewest ? rank->step_count : fewest;
-        most = rank->step_count > most ? rank->step_count : most;
-        for (size_t i = 0; i < rank->step_count; i++)
-            cut += rank->steps[i].is_cut;
+        size_t count = 0;
+
+        for (size_t i = 0; i < rank->step_count; i++) {
+            count += !rank->steps[i].is_unrecorded;
+            cut += rank->steps[i].is_cut && !rank->steps[i].is_unrecorded;
+        }
+        fewest = count < fewest ? count : fewest;
+        most = count > most ? count : most;
     }
     if (cut > 0) {
         enum rkt_status status = rkt_add_note(

@@ -213,6 +213,7 @@ static void put_step(struct rkt_chrome *chrome, const struct rkt_slice *slice, u
     rkt_json_double(json, "comm_share", step->window.comm_share);
     rkt_json_double(json, "exposed_comm_share", step->window.exposed_share);
     put_ns(json, "own_work_ns", step->own_work_ns);
+    rkt_json_bool(json, "is_recorded", !step->is_unrecorded);
     rkt_json_bool(json, "is_warmup", step->is_warmup);
     rkt_json_end(json);
     rkt_json_end(json);

@@ -124,17 +124,37 @@ static size_t count_participants(const struct rkt_result *result)
     return count;
 }
 
-static size_t fill_groups(const struct rkt_result *result, const struct member *members,
-                          int64_t *room, size_t *by_rank, struct rkt_collective_group *groups)
+/* Not in a step that is in no statistic since not all of it was recorded. */
+static bool is_recorded(const struct rkt_result *result, const struct rkt_collective *collective)
 {
+    const struct rkt_rank_result *rank = &result->ranks[collective->participants[0].rank];
+
+    return collective->step >= rank->step_count || !rank->steps[collective->step].is_unrecorded;
+}
+
+static size_t list_members(const struct rkt_result *result, struct member *members)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < result->collective_count; i++) {
+        if (is_recorded(result, &result->collectives[i]))
+            members[count++].collective = &result->collectives[i];
+    }
+    qsort(members, count, sizeof(*members), compare_members);
+    return count;
+}
+
+static size_t fill_groups(const struct rkt_result *result, struct member *members, int64_t *room,
+                          size_t *by_rank, struct rkt_collective_group *groups)
+{
+    size_t count = list_members(result, members);
     size_t group_count = 0;
 
-    for (size_t at = 0; at < result->collective_count;) {
+    for (size_t at = 0; at < count;) {
         struct rkt_collective_group *group = &groups[group_count++];
         size_t next = at + 1;
 
-        while (next < result->collective_count &&
-               compare_kinds(members[at].collective, members[next].collective) == 0)
+        while (next < count && compare_kinds(members[at].collective, members[next].collective) == 0)
             next++;
         memset(group, 0, sizeof(*group));
         measure_group(&members[at], next - at, room, group);
@@ -159,9 +179,6 @@ enum rkt_status rkt_group_collectives(const struct rkt_result *result,
         free(groups);
         status = rkt_fail(err, RKT_ERR_NOMEM, "no memory to group %zu collectives", count);
     } else {
-        for (size_t i = 0; i < count; i++)
-            members[i].collective = &result->collectives[i];
-        qsort(members, count, sizeof(*members), compare_members);
         *count_out = fill_groups(result, members, room, by_rank, groups);
         qsort(groups, *count_out, sizeof(*groups), compare_groups);
         *groups_out = groups;

@@ -101,11 +101,15 @@ static void put_step(struct rkt_json *json, const struct rkt_step_result *step)
 {
     rkt_json_begin_object(json, NULL);
     rkt_json_u64(json, "number", step->number);
+    rkt_json_bool(json, "is_recorded", !step->is_unrecorded);
     rkt_json_bool(json, "is_warmup", step->is_warmup);
     rkt_json_bool(json, "is_cut", step->is_cut);
     put_ns(json, "host_start_ns", step->host_start_ns);
     put_ns(json, "host_end_ns", step->host_end_ns);
-    put_window(json, "window", &step->window);
+    if (step->is_unrecorded)
+        rkt_json_null(json, "window");
+    else
+        put_window(json, "window", &step->window);
     rkt_json_begin_object(json, "phases_ns");
     put_ns(json, "input", step->phase_ns[RKT_PHASE_NONE]);
     put_ns(json, "forward", step->phase_ns[RKT_PHASE_FORWARD]);
@@ -156,6 +160,25 @@ static void put_rank_trace(struct rkt_json *json, const struct rkt_rank_trace *t
     rkt_json_u64(json, "unmapped_count", trace->unmapped_count);
 }
 
+/* null: everything was recorded. */
+static void put_capture_windows(struct rkt_json *json, const struct rkt_rank_trace *trace)
+{
+    if (!trace->has_windows) {
+        rkt_json_null(json, "capture_windows");
+        return;
+    }
+    rkt_json_begin_array(json, "capture_windows");
+    for (size_t i = 0; i < trace->open_count; i++) {
+        const struct rkt_open_span *span = &trace->open_spans[i];
+
+        rkt_json_begin_object(json, NULL);
+        put_ns(json, "start_ns", span->start_ns); /* from the beginning is INT64_MIN, as RKT_NA */
+        put_ns(json, "end_ns", span->end_ns == INT64_MAX ? RKT_NA : span->end_ns);
+        rkt_json_end(json);
+    }
+    rkt_json_end(json);
+}
+
 static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result *rank)
 {
     rkt_json_begin_object(json, NULL);
@@ -167,6 +190,7 @@ static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result 
     put_ns(json, "bound_ns", rank->bound_ns < 0 ? RKT_NA : rank->bound_ns);
     rkt_json_text(json, "step_source", rkt_step_source_name(rank->step_source));
     rkt_json_text(json, "phase_source", rkt_phase_source_name(rank->phase_source));
+    put_capture_windows(json, rank->trace);
     put_window(json, "run", &rank->run);
     if (rank->outside.parts.window_ns > 0)
         put_window(json, "outside", &rank->outside);

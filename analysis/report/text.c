@@ -118,7 +118,11 @@ static void print_ranks_line(const struct rkt_result *result, FILE *out)
     char where[64] = "hosts unknown";
 
     for (size_t r = 0; r < result->rank_count; r++) {
-        int64_t run_ns = result->ranks[r].run.end_ns - result->ranks[r].run.start_ns;
+        const struct rkt_window *run = &result->ranks[r].run;
+        int64_t run_ns = run->end_ns - run->start_ns;
+
+        if (result->ranks[r].trace->has_windows)
+            run_ns = run->is_host_view ? run->host.window_ns : run->parts.window_ns;
 
         longest_ns = run_ns > longest_ns ? run_ns : longest_ns;
     }
@@ -136,19 +140,24 @@ static void print_steps_line(const struct rkt_result *result, FILE *out)
 {
     const struct rkt_rank_result *rank = &result->ranks[0];
     char left_out[64] = "";
-    size_t warmups = 0;
+    char of_all[40] = "";
+    size_t warmups = 0, unrecorded = 0;
 
     if (rank->step_count == 0 || rank->step_source == RKT_STEPS_WINDOW) {
         rkt_text_line(out, "steps: none found; mark them with ranktrace_step or --step-range NAME");
         return;
     }
-    for (size_t i = 0; i < rank->step_count; i++)
+    for (size_t i = 0; i < rank->step_count; i++) {
         warmups += rank->steps[i].is_warmup;
+        unrecorded += rank->steps[i].is_unrecorded;
+    }
+    if (unrecorded > 0)
+        (void)snprintf(of_all, sizeof(of_all), " recorded of %zu", rank->step_count);
     if (warmups > 0)
         (void)snprintf(left_out, sizeof(left_out), " (%zu at the start left out as warm-up)",
                        warmups);
-    rkt_text_line(out, "steps: %zu, from %s%s%s; median step %s", rank->step_count,
-                  rkt_step_source_name(rank->step_source),
+    rkt_text_line(out, "steps: %zu%s, from %s%s%s; median step %s", rank->step_count - unrecorded,
+                  of_all, rkt_step_source_name(rank->step_source),
                   rank->step_source == RKT_STEPS_COLLECTIVES ? " that repeat" : "", left_out,
                   rkt_cell_duration(result->summary.step_ns).text);
 }

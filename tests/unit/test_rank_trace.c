@@ -63,6 +63,52 @@ static void impossible_times_are_left_out_and_counted(void **state)
     assert_int_equal(fx->trace->left_out_count, 4);
 }
 
+static void add_edge(struct rank_store *fx, enum rkt_window_edge edge, uint64_t raw_ns)
+{
+    add_event(fx, (struct rkt_event){.kind = RKT_EVENT_WINDOW,
+                                     .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+                                     .type = (uint8_t)edge,
+                                     .start_ns = raw_ns,
+                                     .end_ns = raw_ns});
+}
+
+static void capture_is_open_between_the_edges_of_its_windows(void **state)
+{
+    struct rank_store *fx = *state;
+    const struct rkt_open_span *spans;
+
+    add_pairs(fx);
+    add_kernel(fx, "k", 1, real(3 * SECOND), real(4 * SECOND));
+    add_edge(fx, RKT_WINDOW_CLOSED, 1 * SECOND);
+    add_edge(fx, RKT_WINDOW_OPENED, 3 * SECOND); /* as it may be stored */
+    add_edge(fx, RKT_WINDOW_WARMUP, 2 * SECOND);
+    add_edge(fx, RKT_WINDOW_WARMUP, 4 * SECOND);
+    add_edge(fx, RKT_WINDOW_OPENED, 5 * SECOND);
+    add_edge(fx, RKT_WINDOW_CLOSED, 6 * SECOND);
+    add_edge(fx, RKT_WINDOW_OPENED, 8 * SECOND);
+    rank_store_load(fx, NULL);
+    spans = fx->trace->open_spans;
+    assert_true(fx->trace->has_windows);
+    assert_int_equal(fx->trace->open_count, 4);
+    assert_true(spans[0].start_ns == INT64_MIN && spans[0].traced_from_ns == INT64_MIN);
+    assert_int_equal(spans[0].end_ns, real(1 * SECOND));
+    assert_int_equal(spans[1].start_ns, real(3 * SECOND));
+    assert_int_equal(spans[1].end_ns, real(4 * SECOND));
+    assert_int_equal(spans[1].traced_from_ns, real(2 * SECOND));
+    assert_int_equal(spans[2].start_ns, real(5 * SECOND));
+    assert_int_equal(spans[2].traced_from_ns, real(2 * SECOND)); /* it was never off */
+    assert_int_equal(spans[3].start_ns, real(8 * SECOND));
+    assert_int_equal(spans[3].traced_from_ns, real(8 * SECOND));
+    assert_true(spans[3].end_ns == INT64_MAX);
+    assert_ptr_equal(rkt_open_span_find(fx->trace->open_spans, fx->trace->open_count,
+                                        spans[2].start_ns, spans[2].end_ns),
+                     &spans[2]);
+    assert_null(rkt_open_span_find(fx->trace->open_spans, fx->trace->open_count,
+                                   spans[2].start_ns - 1, spans[2].end_ns));
+    assert_null(rkt_open_span_find(fx->trace->open_spans, fx->trace->open_count, spans[2].start_ns,
+                                   spans[2].end_ns + 1));
+}
+
 static void channels_of_kernels_are_no_operations(void **state)
 {
     struct rank_store *fx = *state;
@@ -402,6 +448,7 @@ int main(void)
         TEST(of_runtime_and_driver_call_the_outer_one_is_the_launch),
         TEST(work_without_a_launch_record_says_so),
         TEST(impossible_times_are_left_out_and_counted),
+        TEST(capture_is_open_between_the_edges_of_its_windows),
         TEST(channels_of_kernels_are_no_operations),
         TEST(a_collective_on_which_the_host_waits_as_long_is_kept),
         TEST(copies_keep_what_is_known_of_them),

@@ -298,6 +298,47 @@ static void marks_are_outermost_disjoint_and_numbered(void **state)
 }
 
 /* Host view: from mark to mark. */
+/* Steps of 100 ns with a kernel in each; "." for one that counts, "x" for one that does not. */
+static void expect_recorded(struct fixture *fx, struct rkt_open_span span, const char *expected)
+{
+    struct rkt_rank_trace *trace = &fx->run.traces[0];
+    char text[16] = "";
+
+    trace->has_windows = true;
+    trace->open_spans = &span;
+    trace->open_count = 1;
+    find(fx, NULL);
+    for (size_t i = 0; i < fx->result.step_count; i++)
+        text[i] = fx->result.steps[i].is_unrecorded ? 'x' : '.';
+    trace->open_spans = NULL;
+    assert_string_equal(text, expected);
+}
+
+static void steps_that_are_not_wholly_in_a_capture_window_are_left_out(void **state)
+{
+    struct fixture *fx = *state;
+
+    for (int64_t step = 0; step < 6; step++)
+        mark_step(fx, (uint64_t)step, step * 100, step * 100 + 100);
+    for (int64_t step = 2; step < 5; step++) /* step 2 is the warm-up */
+        add_kernel(fx, step * 100 + 10, step * 100 + 20, step * 100 + 120);
+    expect_recorded(fx, (struct rkt_open_span){300, 500, 200}, "xxx..x");
+    expect_window(fx, 3, 320, 420); /* it begins where the warm-up's work ends */
+    expect_recorded(fx, (struct rkt_open_span){300, 500, 300}, "xxxx.x");
+    expect_recorded(fx, (struct rkt_open_span){301, 499, 200}, "xxxxxx");
+    expect_recorded(fx, (struct rkt_open_span){INT64_MIN, 200, INT64_MIN}, "..xxxx");
+    expect_recorded(fx, (struct rkt_open_span){400, INT64_MAX, 300}, "xxxx..");
+}
+
+static void in_host_view_a_window_needs_no_warmup(void **state)
+{
+    struct fixture *fx = *state;
+
+    for (int64_t step = 0; step < 4; step++)
+        mark_step(fx, (uint64_t)step, step * 100, step * 100 + 100);
+    expect_recorded(fx, (struct rkt_open_span){100, 300, 100}, "x..x");
+}
+
 static void without_gpu_work_windows_go_from_mark_to_mark(void **state)
 {
     struct fixture *fx = *state;
@@ -406,6 +447,8 @@ int main(void)
         TEST(work_without_a_launch_belongs_to_the_window_it_starts_in),
         TEST(without_any_launch_starts_stand_for_launches),
         cmocka_unit_test(marks_are_outermost_disjoint_and_numbered),
+        TEST(steps_that_are_not_wholly_in_a_capture_window_are_left_out),
+        TEST(in_host_view_a_window_needs_no_warmup),
         TEST(without_gpu_work_windows_go_from_mark_to_mark),
         TEST(repeating_collectives_make_steps),
         TEST(a_window_that_begins_inside_a_step_is_cut_at_whole_ones),
