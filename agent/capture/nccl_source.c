@@ -51,6 +51,12 @@ void rkt_nccl_source_destroy(struct rkt_nccl_source *source)
 {
     if (!source)
         return;
+    while (source->comms) {
+        struct rkt_nccl_comm *comm = source->comms;
+
+        source->comms = comm->next;
+        free(comm);
+    }
     pthread_mutex_destroy(&source->mask_lock);
     rkt_nccl_slots_destroy(source->operations);
     rkt_nccl_slots_destroy(source->events);

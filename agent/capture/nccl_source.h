@@ -47,7 +47,7 @@ struct rkt_nccl_comm;
 
 /* NULL when memory is out. */
 struct rkt_nccl_source *rkt_nccl_source_create(const struct rkt_capture_config *config);
-/* Only when NCCL never saw it. NULL is fine. */
+/* Only when NCCL calls no more; its communicators go, too. NULL is fine. */
 void rkt_nccl_source_destroy(struct rkt_nccl_source *source);
 
 /*

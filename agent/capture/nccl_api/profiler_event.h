@@ -66,8 +66,8 @@ struct rkt_nccl_descr {
     int rank;
     union {
         struct {
-            bool is_captured;
-            int depth; /* 1: no ncclGroupStart of the caller's */
+            uint8_t is_captured; /* not bool: no value of it may hurt */
+            int depth;           /* 1: no ncclGroupStart of the caller's */
         } group_api;
         struct {
             const char *func;
@@ -75,16 +75,16 @@ struct rkt_nccl_descr {
             const char *datatype;
             int root;
             void *stream;
-            bool is_captured;
-            uint64_t user_tag; /* v7 */
+            uint8_t is_captured; /* not bool: no value of it may hurt */
+            uint64_t user_tag;   /* v7 */
         } coll_api;
         struct {
             const char *func;
             size_t count;
             const char *datatype;
             void *stream;
-            bool is_captured;
-            uint64_t user_tag; /* v7 */
+            uint8_t is_captured; /* not bool: no value of it may hurt */
+            uint64_t user_tag;   /* v7 */
         } p2p_api;
         struct {
             void *stream;
