@@ -211,9 +211,10 @@ static void destroy(struct program *program, bool is_clean)
     rkt_sidecar_destroy(program->sidecar);
     rkt_aggregator_destroy(program->aggregator);
     rkt_transport_destroy(program->transport, is_clean);
-    if (program->listen_fd >= 0)
+    if (program->listen_fd >= 0) { /* else the socket there is another's */
         close(program->listen_fd);
-    (void)unlink(program->options.socket);
+        (void)unlink(program->options.socket);
+    }
 }
 
 int main(int argc, char **argv)

@@ -3,11 +3,12 @@
  * mark_job - a job that marks at a given rate and keeps its own account of it, so that a test can
  * say afterwards what must have arrived, however the job ended.
  *
- *   mark_job [threads N] [rate N] [ms N] [account FILE] [exit CODE]
+ *   mark_job [threads N] [rate N] [ms N] [account FILE] [files N] [exit CODE]
  *
  * `threads` threads make `rate` marks a second between them, for `ms` milliseconds or until the
  * job is killed (0). After each mark the thread's count in FILE, which is mapped, grows by one:
  * a SIGKILL can come between the two, so that each thread may have one mark more than it counts.
+ * files: it may have no more than N descriptors from its start on.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,7 +29,7 @@
 #define S_NS 1000000000u
 
 struct options {
-    uint64_t threads, rate, ms, exit_code;
+    uint64_t threads, rate, ms, files, exit_code;
     const char *account;
 };
 
@@ -45,6 +47,7 @@ static bool parse(int argc, char **argv, struct options *options)
     } numbers[] = {{"threads", &options->threads},
                    {"rate", &options->rate},
                    {"ms", &options->ms},
+                   {"files", &options->files},
                    {"exit", &options->exit_code}};
 
     for (int i = 1; i + 1 < argc; i += 2) {
@@ -106,6 +109,9 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "mark_job: not understood\n");
         return 99;
     }
+    if (options.files > 0 &&
+        setrlimit(RLIMIT_NOFILE, &(struct rlimit){options.files, options.files}) != 0)
+        return 98;
     account = map_account(options.account);
     if (!account)
         return 98;
