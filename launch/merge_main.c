@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ranktrace merge - per-rank traces of PyTorch's profiler into one timeline.
+ * ranktrace merge - traces of other tools, one or more files per rank, into one timeline.
  *
  * Says per file which rank it is and how that is known; what of a file could not be read is
  * one line on stderr and exit code 1, with the timeline written from all that could.
@@ -14,28 +14,47 @@
 #include "analysis/import/import.h"
 #include "common/options.h"
 #include "common/units.h"
+#include "launch/merge_progress.h"
 
 #define EXIT_DONE 0
 #define EXIT_FAILED 1
 #define EXIT_WRONG_USE 2
 
 struct merge_options {
+    bool check;
     bool force;
     bool quiet;
+    bool python_stacks;
+    const char *rank_regex;
+    struct rkt_option_list ranks;
+    uint32_t threads;
 };
 
 static const struct rkt_option OPTIONS[] = {
+    {"check", 'c', NULL, RKT_OPTION_FLAG, offsetof(struct merge_options, check), NULL, NULL,
+     "write nothing: say per file what is in it and what of it is damaged, and where"},
     {"force", 'f', NULL, RKT_OPTION_FLAG, offsetof(struct merge_options, force), NULL, NULL,
      "overwrite OUT"},
+    {"python-stacks", 0, NULL, RKT_OPTION_FLAG, offsetof(struct merge_options, python_stacks), NULL,
+     NULL, "keep the frames of Python stacks, too"},
     {"quiet", 'q', NULL, RKT_OPTION_FLAG, offsetof(struct merge_options, quiet), NULL, NULL,
      "print warnings and errors only"},
+    {"rank", 0, NULL, RKT_OPTION_LIST, offsetof(struct merge_options, ranks), "FILE=N", NULL,
+     "FILE is rank N, whatever it says; may be given several times"},
+    {"rank-regex", 0, NULL, RKT_OPTION_STRING, offsetof(struct merge_options, rank_regex), "REGEX",
+     NULL, "where a file says no rank: its first group is the rank in the file's path"},
+    {"threads", 0, NULL, RKT_OPTION_U32, offsetof(struct merge_options, threads), "N", "0",
+     "read so many ranks at once (0: as many as there are cores)"},
 };
 
 static const struct rkt_command COMMAND = {
     .name = "merge",
-    .usage = "ranktrace merge [options] OUT TRACE...",
+    .usage = "ranktrace merge [options] OUT TRACE...   or   merge --check TRACE...",
     .summary = "Merge traces of PyTorch's profiler, one per rank, into the timeline OUT.",
-    .details = "A TRACE is a .json or .json.gz of torch.profiler, or a folder of them.\n"
+    .details = "A TRACE is a file of torch.profiler or in Chrome's format, plain, .gz or .zst; a\n"
+               "folder of them; a pattern such as 'traces/rank*'; or @LIST, a file with one name\n"
+               "a line. What a file holds decides, not its name. Several files of one rank that\n"
+               "follow each other in time become one rank with gaps in between.\n"
                "The rank of a file is what the file says, else what its name says\n"
                "(rank3, worker3), else its place in the order given.\n"
                "\n"
@@ -56,50 +75,126 @@ static void print_file(const struct rkt_import_file *file)
     char bytes[32];
 
     (void)printf("rank %-4" PRIu32 " %10" PRIu64 " events %10s  %s (rank from %s)\n", file->rank,
-                 file->event_count, rkt_format_bytes(file->json_bytes, bytes, sizeof(bytes)),
-                 file->path, file->rank_source);
+                 file->fates[RKT_FATE_STORED],
+                 rkt_format_bytes(file->json_bytes, bytes, sizeof(bytes)), file->path,
+                 file->rank_source);
+}
+
+/* Every event that was read, by what became of it. */
+static void print_fates(const uint64_t fates[RKT_FATE_COUNT], uint64_t read_count)
+{
+    uint64_t left_out = 0;
+    uint64_t rejected = 0;
+
+    for (int fate = 0; fate < RKT_FATE_COUNT; fate++) {
+        left_out += rkt_fate_is_left_out((enum rkt_fate)fate) ? fates[fate] : 0;
+        rejected += rkt_fate_is_rejected((enum rkt_fate)fate) ? fates[fate] : 0;
+    }
+    (void)printf("%" PRIu64 " read = %" PRIu64 " stored + %" PRIu64 " names and labels + %" PRIu64
+                 " left out by design + %" PRIu64 " rejected",
+                 read_count, fates[RKT_FATE_STORED] + fates[RKT_FATE_JOINED],
+                 fates[RKT_FATE_METADATA], left_out, rejected);
+    for (int fate = 0; fate < RKT_FATE_COUNT; fate++) {
+        if (fate > RKT_FATE_METADATA && fates[fate] > 0)
+            (void)printf("; %" PRIu64 " %s", fates[fate], rkt_fate_text((enum rkt_fate)fate));
+    }
+    (void)printf("\n");
+}
+
+static void print_check(const struct rkt_import_file *file)
+{
+    if (file->is_skipped) {
+        (void)printf("%s: skipped: %s\n", file->path, file->note);
+        return;
+    }
+    (void)printf("%s: rank %" PRIu32 " (from %s), %" PRIu64 " bytes of JSON%s\n", file->path,
+                 file->rank, file->rank_source, file->json_bytes,
+                 file->is_damaged ? ", damaged" : "");
+    (void)printf("  events: ");
+    print_fates(file->fates, file->read_count);
+    if (file->note[0])
+        (void)printf("  note: %s\n", file->note);
+    for (size_t i = 0; i < file->place_count && i < RKT_JSON_PLACES_MAX; i++)
+        (void)printf("  damage: %" PRIu64 " bytes from byte %" PRIu64 " of the JSON on, %" PRIu64
+                     " event%s\n",
+                     file->places[i].bytes, file->places[i].position, file->places[i].count,
+                     file->places[i].count == 1 ? "" : "s");
+    if (file->place_count > RKT_JSON_PLACES_MAX)
+        (void)printf("  damage: and %zu more places\n", file->place_count - RKT_JSON_PLACES_MAX);
+}
+
+static void print_notes(const struct rkt_import_report *report)
+{
+    const char *line = report->warning;
+
+    for (size_t i = 0; i < report->file_count; i++) {
+        const struct rkt_import_file *file = &report->files[i];
+
+        if (file->note[0])
+            (void)fprintf(stderr, "ranktrace merge: %s: %s%s\n", file->path,
+                          file->is_skipped ? "skipped: " : "", file->note);
+    }
+    while (line[0]) {
+        size_t bytes = strcspn(line, "\n");
+
+        (void)fprintf(stderr, "ranktrace merge: %.*s\n", (int)bytes, line);
+        line += bytes + (line[bytes] == '\n');
+    }
+}
+
+static size_t count_ranks(const struct rkt_import_report *report)
+{
+    size_t ranks = 0;
+
+    for (size_t i = 0; i < report->file_count; i++)
+        ranks +=
+            !report->files[i].is_skipped && (i == 0 || report->files[i - 1].is_skipped ||
+                                             report->files[i].rank != report->files[i - 1].rank);
+    return ranks;
+}
+
+static void print_totals(const struct rkt_import_report *report, const char *output)
+{
+    uint64_t fates[RKT_FATE_COUNT] = {0};
+    uint64_t read_count = 0;
+    size_t ranks = count_ranks(report);
+    char bytes[32];
+
+    for (size_t i = 0; i < report->file_count; i++) {
+        read_count += report->files[i].read_count;
+        for (int fate = 0; fate < RKT_FATE_COUNT; fate++)
+            fates[fate] += report->files[i].fates[fate];
+    }
+    (void)printf("events: ");
+    print_fates(fates, read_count);
+    if (output)
+        (void)printf("%s: %zu rank%s, %" PRIu64 " events, %s\n", output, ranks,
+                     ranks == 1 ? "" : "s", fates[RKT_FATE_STORED],
+                     rkt_format_bytes(report->output_bytes, bytes, sizeof(bytes)));
 }
 
 /* True when something of a file could not be read. */
 static bool print_report(const struct rkt_import_report *report, const char *output, bool is_quiet)
 {
     bool is_damaged = false;
-    uint64_t events = 0;
-    uint64_t left_out = 0;
-    size_t ranks = 0;
-    char bytes[32];
 
     for (size_t i = 0; i < report->file_count; i++) {
-        const struct rkt_import_file *file = &report->files[i];
-
-        if (!is_quiet && !file->is_skipped)
-            print_file(file);
-        if (file->note[0])
-            (void)fprintf(stderr, "ranktrace merge: %s: %s%s\n", file->path,
-                          file->is_skipped ? "skipped: " : "", file->note);
-        is_damaged |= file->is_damaged;
-        ranks += !file->is_skipped;
-        events += file->event_count;
-        left_out += file->left_out_count;
+        is_damaged |= report->files[i].is_damaged;
+        if (!output)
+            print_check(&report->files[i]);
+        else if (!is_quiet && !report->files[i].is_skipped)
+            print_file(&report->files[i]);
     }
-    if (report->warning[0])
-        (void)fprintf(stderr, "ranktrace merge: %s\n", report->warning);
-    if (is_quiet)
-        return is_damaged;
-    (void)printf("%s: %zu rank%s, %" PRIu64 " events, %s", output, ranks, ranks == 1 ? "" : "s",
-                 events, rkt_format_bytes(report->output_bytes, bytes, sizeof(bytes)));
-    if (left_out > 0)
-        (void)printf("; left out by design: %" PRIu64
-                     " Python frames, flow arrows, counters and instants",
-                     left_out);
-    (void)printf("\n");
+    print_notes(report);
+    if (!is_quiet)
+        print_totals(report, output);
     return is_damaged;
 }
 
 /* OUT was forgotten: with --force the first trace would be lost. */
 static bool is_trace_name(const char *path)
 {
-    static const char *const ENDS[] = {".json", ".json.gz"};
+    static const char *const ENDS[] = {".json", ".json.gz", ".json.zst"};
     size_t len_bytes = strlen(path);
 
     for (size_t i = 0; i < sizeof(ENDS) / sizeof(ENDS[0]); i++) {
@@ -111,14 +206,61 @@ static bool is_trace_name(const char *path)
     return false;
 }
 
-int main(int argc, char **argv)
+static bool is_used_right(const struct merge_options *options, int word_count, char **words)
 {
-    struct merge_options options = {0};
-    struct rkt_import_options import = {0};
+    if (word_count < (options->check ? 1 : 2)) {
+        (void)fprintf(stderr, "ranktrace merge: give %s: %s\n",
+                      options->check ? "the traces to check" : "the file to write, then the traces",
+                      COMMAND.usage);
+        return false;
+    }
+    if (!options->check && is_trace_name(words[0])) {
+        (void)fprintf(stderr,
+                      "ranktrace merge: %s has the name of a trace: the file to write comes "
+                      "first, such as merged.rkt\n",
+                      words[0]);
+        return false;
+    }
+    return true;
+}
+
+static int merge(const struct merge_options *options, int word_count, char **words)
+{
+    struct rkt_import_progress progress = {0};
+    struct rkt_import_options import = {
+        .output = options->check ? NULL : words[0],
+        .overwrite = options->force,
+        .keeps_python = options->python_stacks,
+        .rank_regex = options->rank_regex,
+        .file_ranks = options->ranks.items,
+        .file_rank_count = options->ranks.count,
+        .thread_count = options->threads,
+        .progress = &progress,
+    };
+    struct rkt_merge_progress *shown = NULL;
     struct rkt_import_report report;
     struct rkt_error err = {0};
     enum rkt_status status;
     bool is_damaged;
+
+    import.paths = (const char *const *)&words[import.output ? 1 : 0];
+    import.path_count = (size_t)(word_count - (import.output ? 1 : 0));
+    if (!options->quiet)
+        shown = rkt_merge_progress_start(&progress);
+    status = rkt_import(&import, &report, &err);
+    rkt_merge_progress_stop(shown);
+    if (status != RKT_OK)
+        return fail(&err, EXIT_FAILED);
+    is_damaged = print_report(&report, import.output, options->quiet);
+    rkt_import_report_release(&report);
+    return is_damaged ? EXIT_FAILED : EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    struct merge_options options = {0};
+    struct rkt_error err = {0};
+    enum rkt_status status;
     int next = 0;
 
     status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
@@ -126,26 +268,7 @@ int main(int argc, char **argv)
         return EXIT_DONE;
     if (status != RKT_OK)
         return fail(&err, EXIT_WRONG_USE);
-    if (argc - next < 2) {
-        (void)fprintf(stderr, "ranktrace merge: give the file to write, then the traces: %s\n",
-                      COMMAND.usage);
+    if (!is_used_right(&options, argc - next, argv + next))
         return EXIT_WRONG_USE;
-    }
-    if (is_trace_name(argv[next])) {
-        (void)fprintf(stderr,
-                      "ranktrace merge: %s has the name of a trace: the file to write comes "
-                      "first, such as merged.rkt\n",
-                      argv[next]);
-        return EXIT_WRONG_USE;
-    }
-    import.output = argv[next];
-    import.paths = (const char *const *)&argv[next + 1];
-    import.path_count = (size_t)(argc - next - 1);
-    import.overwrite = options.force;
-    status = rkt_import(&import, &report, &err);
-    if (status != RKT_OK)
-        return fail(&err, EXIT_FAILED);
-    is_damaged = print_report(&report, import.output, options.quiet);
-    rkt_import_report_release(&report);
-    return is_damaged ? EXIT_FAILED : EXIT_DONE;
+    return merge(&options, argc - next, argv + next);
 }

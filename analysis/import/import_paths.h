@@ -3,23 +3,25 @@
 #define RKT_ANALYSIS_IMPORT_IMPORT_PATHS_H
 
 /*
- * import_paths - the files that a list of files and folders names.
+ * import_paths - the files that names of files, folders, patterns and lists stand for.
  *
- * Of a folder: every *.json and *.json.gz in it (not below it), in the order of their names with
- * numbers as numbers.
+ * Of a folder: every file in it that begins as a trace may (JSON, gzip, zstd, SQLite), whatever
+ * its name, in the order of their names with numbers as numbers; where there is none, those of the
+ * folders right below it. A file that is named twice is taken once.
  *
  * Threads: one at a time. Memory: freed by release.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "analysis/import/import.h"
 #include "common/status.h"
 
 struct rkt_import_path {
     char *path;
     bool from_folder; /* not named by the user: skipped if it is no trace */
+    uint64_t bytes;
 };
 
 struct rkt_import_paths {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/import/json_damage.h"
 #include "analysis/import/json_scan.h"
 #include "analysis/import/json_window.h"
 
@@ -37,33 +38,13 @@ static enum rkt_status out_of_memory(struct reader *reader)
 
 /* ---- damage ---- */
 
-/* How many events began in what is lost: at least one. */
-static uint64_t count_lost(const char *text, size_t len)
-{
-    static const char KEY[] = "\"ph\"";
-    uint64_t count = 0;
-    const char *end = text + len;
-
-    while ((text = memmem(text, (size_t)(end - text), KEY, sizeof(KEY) - 1)) != NULL) {
-        count++;
-        text += sizeof(KEY) - 1;
-    }
-    return count > 0 ? count : 1;
-}
-
 /* Gives up what lies between the place in the window and `end`. */
 static void skip_damage(struct reader *reader, size_t end)
 {
     struct rkt_json_window *window = &reader->window;
-    struct rkt_json_stats *stats = reader->stats;
-    size_t bytes = end - window->at;
 
-    if (bytes == 0)
-        return;
-    if (stats->first_damage == UINT64_MAX)
-        stats->first_damage = rkt_json_window_position(window);
-    stats->damaged_count += count_lost(window->text + window->at, bytes);
-    stats->damaged_bytes += bytes;
+    rkt_json_note_damage(reader->stats, window->text + window->at, end - window->at,
+                         rkt_json_window_position(window));
     window->at = end;
 }
 
@@ -517,7 +498,6 @@ static enum rkt_status no_json(const struct reader *reader)
         const char *what;
     } KNOWN[] = {
         {"PK\3\4", 4, "a zip archive: unpack it first"},
-        {"\x28\xb5\x2f\xfd", 4, "compressed by zstd: decompress it first"},
         {"\xfd\x37zXZ", 5, "compressed by xz: decompress it first"},
         {"BZh", 3, "compressed by bzip2: decompress it first"},
         {"SQLite format 3", 15, "an SQLite file, and those cannot be imported"},

@@ -37,6 +37,15 @@ struct rkt_json_handler {
                               struct rkt_error *err);
 };
 
+#define RKT_JSON_PLACES_MAX 16u
+
+/* A stretch of text that could not be read. */
+struct rkt_json_damage {
+    uint64_t position; /* in the JSON text */
+    uint64_t bytes;
+    uint64_t count; /* of events in it: at least one */
+};
+
 struct rkt_json_stats {
     uint64_t json_bytes;
     uint64_t event_count;    /* given to the handler */
@@ -44,10 +53,12 @@ struct rkt_json_stats {
     uint64_t damaged_count;  /* events that could not be read; at least one per damaged place */
     uint64_t damaged_bytes;
     uint64_t first_damage; /* byte of the JSON text; UINT64_MAX: none */
-    bool has_events;       /* traceEvents was there, or the file is an array */
-    bool is_object;        /* the object form */
-    bool is_cut;           /* the text ends before the JSON does */
-    bool has_rest;         /* something stands behind the end of the JSON */
+    struct rkt_json_damage places[RKT_JSON_PLACES_MAX]; /* the first ones */
+    size_t place_count;                                 /* of all */
+    bool has_events; /* traceEvents was there, or the file is an array */
+    bool is_object;  /* the object form */
+    bool is_cut;     /* the text ends before the JSON does */
+    bool has_rest;   /* something stands behind the end of the JSON */
 };
 
 /*

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "analysis/import/json_scan.h"
-#include "analysis/import/kineto_state.h"
+#include "analysis/import/kineto_parts.h"
 #include "common/array.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char NO_MEMORY[] = "no memory to import a trace";
 
@@ -43,6 +45,13 @@ enum rkt_status rkt_kineto_add(struct rkt_kineto *kineto, const struct rkt_event
     return rkt_source_writer_add(kineto->writer, event, err);
 }
 
+static char phase_of(const struct rkt_json_field *ph)
+{
+    if (!ph || ph->value_bytes != 1)
+        return '\0';
+    return ph->value[0];
+}
+
 static bool wants_args(void *ctx, const struct rkt_json_field *fields, size_t count)
 {
     struct rkt_kineto_fields picked;
@@ -51,32 +60,94 @@ static bool wants_args(void *ctx, const struct rkt_json_field *fields, size_t co
     rkt_kineto_pick(fields, count, &picked);
     if (!picked.of[RKT_KEY_PH] || !picked.of[RKT_KEY_NAME])
         return true; /* args come first in this file */
-    if (rkt_kineto_equals(picked.of[RKT_KEY_PH], "M"))
+    switch (phase_of(picked.of[RKT_KEY_PH])) {
+    case 'X':
+    case 'B':
+        return !picked.of[RKT_KEY_CAT] ||
+               rkt_kineto_slice_needs_args(rkt_kineto_class_of(picked.of[RKT_KEY_CAT]),
+                                           picked.of[RKT_KEY_NAME]);
+    case 'M':
+    case 'C':
+    case 'i':
         return true;
-    return rkt_kineto_equals(picked.of[RKT_KEY_PH], "X") &&
-           (!picked.of[RKT_KEY_CAT] ||
-            rkt_kineto_slice_needs_args(rkt_kineto_class_of(picked.of[RKT_KEY_CAT]),
-                                        picked.of[RKT_KEY_NAME]));
+    default:
+        return false;
+    }
+}
+
+/* By the phase of Chrome's format. */
+static enum rkt_status take_phase(struct rkt_kineto *kineto, char phase,
+                                  const struct rkt_kineto_fields *fields, struct rkt_error *err)
+{
+    switch (phase) {
+    case 'X':
+        return rkt_kineto_slice(kineto, fields, err);
+    case 'M':
+        kineto->facts.fates[RKT_FATE_METADATA]++;
+        return rkt_kineto_metadata(kineto, fields, err);
+    case 'B':
+        return rkt_kineto_begin(kineto, fields, false, err);
+    case 'E':
+        return rkt_kineto_close(kineto, fields, false, err);
+    case 'b':
+    case 'S':
+        return rkt_kineto_begin(kineto, fields, true, err);
+    case 'e':
+    case 'F':
+        return rkt_kineto_close(kineto, fields, true, err);
+    case 'C':
+        return rkt_kineto_counter(kineto, fields, err);
+    case 'i':
+    case 'I':
+    case 'R':
+        return rkt_kineto_instant(kineto, fields, false, err);
+    case 'n':
+        return rkt_kineto_instant(kineto, fields, true, err);
+    case 's':
+    case 't':
+    case 'f':
+        kineto->facts.fates[RKT_FATE_FLOW]++;
+        break;
+    case '\0':
+        rkt_kineto_reject(kineto, RKT_FATE_NO_PHASE, RKT_EVENT_NONE);
+        break;
+    default:
+        kineto->facts.fates[RKT_FATE_OTHER]++;
+    }
+    return RKT_OK;
+}
+
+/* The first event with a time ends the walk. */
+static enum rkt_status peek_event(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields)
+{
+    int64_t start_ns;
+
+    if (!rkt_kineto_start(kineto, fields, &start_ns))
+        return RKT_OK;
+    kineto->facts.first_ns = (uint64_t)start_ns;
+    return RKT_END;
 }
 
 static enum rkt_status take_event(void *ctx, const struct rkt_json_object *event,
                                   struct rkt_error *err)
 {
-    struct rkt_kineto *kineto = ctx;
     struct rkt_kineto_fields fields;
-    const struct rkt_json_field *ph;
 
     rkt_kineto_pick(event->fields, event->count, &fields);
-    ph = fields.of[RKT_KEY_PH];
-    if (rkt_kineto_equals(ph, "X"))
-        return rkt_kineto_slice(kineto, &fields, err);
-    if (rkt_kineto_equals(ph, "M"))
-        return rkt_kineto_metadata(kineto, &fields, err);
-    if (!ph || rkt_kineto_equals(ph, "B") || rkt_kineto_equals(ph, "E"))
-        kineto->loose_ends++; /* Kineto itself writes whole slices only */
-    else
-        kineto->facts.left_out_count++;
-    return RKT_OK;
+    if (((struct rkt_kineto *)ctx)->options.is_peek)
+        return peek_event(ctx, &fields);
+    return take_phase(ctx, phase_of(fields.of[RKT_KEY_PH]), &fields, err);
+}
+
+/* "schema 1, CUPTI 18": the writer's version is nowhere said outright. */
+static void add_version(struct rkt_kineto *kineto, const char *what,
+                        const struct rkt_json_field *member)
+{
+    char *text = kineto->facts.version;
+    size_t used = strlen(text);
+
+    (void)snprintf(text + used, sizeof(kineto->facts.version) - used, "%s%s %s",
+                   used > 0 ? ", " : "", what, rkt_kineto_text(kineto, member));
 }
 
 static enum rkt_status take_member(void *ctx, const struct rkt_json_field *member,
@@ -86,23 +157,34 @@ static enum rkt_status take_member(void *ctx, const struct rkt_json_field *membe
         "schemaVersion", "distributedInfo",     "deviceProperties",
         "traceName",     "baseTimeNanoseconds", "record_shapes",
     };
+    static const char *const VERSIONS[][2] = {
+        {"schemaVersion", "schema"},
+        {"cupti_version", "CUPTI"},
+        {"roctracer_version", "roctracer"},
+        {"torch_version", "PyTorch"},
+    };
     struct rkt_kineto *kineto = ctx;
+    struct rkt_trace_facts *facts = &kineto->facts;
     struct rkt_json_field key = {.value = member->key, .value_bytes = member->key_bytes};
 
-    for (size_t i = 0; i < sizeof(KINETO_MEMBERS) / sizeof(KINETO_MEMBERS[0]); i++)
-        kineto->facts.is_kineto |= rkt_kineto_equals(&key, KINETO_MEMBERS[i]);
+    for (size_t i = 0; i < COUNT(KINETO_MEMBERS); i++)
+        facts->is_trace |= rkt_kineto_equals(&key, KINETO_MEMBERS[i]);
+    for (size_t i = 0; i < COUNT(VERSIONS); i++) {
+        if (rkt_kineto_equals(&key, VERSIONS[i][0]))
+            add_version(kineto, VERSIONS[i][1], member);
+    }
     if (rkt_kineto_equals(&key, "baseTimeNanoseconds"))
-        kineto->facts.has_base =
-            rkt_json_to_i64(member->value, member->value_bytes, &kineto->facts.base_ns);
+        facts->has_base = rkt_json_to_i64(member->value, member->value_bytes, &facts->base_ns);
     else if (rkt_kineto_equals(&key, "distributedInfo"))
         return rkt_kineto_distributed(kineto, member, err);
     else if (rkt_kineto_equals(&key, "deviceProperties"))
         return rkt_kineto_devices(kineto, member, err);
     else if (rkt_kineto_equals(&key, "host_name") || rkt_kineto_equals(&key, "hostname"))
-        (void)snprintf(kineto->facts.host, sizeof(kineto->facts.host), "%s",
-                       rkt_kineto_text(kineto, member));
+        (void)snprintf(facts->host, sizeof(facts->host), "%s", rkt_kineto_text(kineto, member));
     return RKT_OK;
 }
+
+/* ---- a file ---- */
 
 static enum rkt_status add_loss(struct rkt_kineto *kineto, enum rkt_loss_reason reason,
                                 enum rkt_event_kind kind, uint64_t count, uint64_t bytes,
@@ -122,38 +204,112 @@ static enum rkt_status end_losses(struct rkt_kineto *kineto, struct rkt_error *e
     enum rkt_status status = add_loss(kineto, RKT_LOSS_DAMAGED_INPUT, RKT_EVENT_NONE,
                                       json->damaged_count, json->damaged_bytes, err);
 
-    kineto->facts.skipped_count = kineto->loose_ends;
-    if (status == RKT_OK)
-        status = add_loss(kineto, RKT_LOSS_BAD_STAMP, RKT_EVENT_NONE, kineto->loose_ends, 0, err);
-    for (int kind = 0; kind < RKT_EVENT_KIND_COUNT && status == RKT_OK; kind++) {
-        kineto->facts.skipped_count += kineto->bad_stamps[kind];
+    kineto->facts.fates[RKT_FATE_DAMAGED] = json->damaged_count;
+    for (int kind = 0; kind < RKT_EVENT_KIND_COUNT && status == RKT_OK; kind++)
         status = add_loss(kineto, RKT_LOSS_BAD_STAMP, (enum rkt_event_kind)kind,
-                          kineto->bad_stamps[kind], 0, err);
-    }
+                          kineto->rejected[kind], 0, err);
     return status;
 }
 
-static enum rkt_status kineto_init(struct rkt_kineto *kineto, struct rkt_source_writer *writer,
-                                   struct rkt_error *err)
+static enum rkt_status begin_file(struct rkt_kineto *kineto, int64_t shift_ns,
+                                  struct rkt_error *err)
 {
-    memset(kineto, 0, sizeof(*kineto));
+    memset(&kineto->facts, 0, sizeof(kineto->facts));
+    memset(&kineto->times, 0, sizeof(kineto->times));
+    memset(kineto->rejected, 0, sizeof(kineto->rejected));
+    kineto->facts.first_ns = UINT64_MAX;
+    kineto->shift_ns = shift_ns;
+    kineto->correlation_base = kineto->correlation_max;
+    rkt_strtab_destroy(kineto->operators);
+    kineto->operators = rkt_strtab_create();
+    kineto->mute_count = 0;
+    return kineto->operators ? RKT_OK : rkt_fail(err, RKT_ERR_NOMEM, NO_MEMORY);
+}
+
+/* What only the whole file shows. */
+static enum rkt_status end_file(struct rkt_kineto *kineto, struct rkt_error *err)
+{
+    struct rkt_trace_facts *facts = &kineto->facts;
+    enum rkt_status status = rkt_kineto_end_file_comms(kineto, err);
+
+    rkt_kineto_end_opens(kineto);
+    if (status == RKT_OK)
+        status = end_losses(kineto, err);
+    facts->is_unpadded = rkt_kineto_times_are_unpadded(&kineto->times);
+    facts->is_whole_us = kineto->times.count > 0 && kineto->times.with_fraction == 0;
+    (void)snprintf(facts->program, sizeof(facts->program), "%s",
+                   rkt_kineto_process_name(kineto, facts->pid, NULL));
+    if (facts->first_ns < kineto->first_ns)
+        kineto->first_ns = facts->first_ns;
+    if (kineto->pid == 0)
+        kineto->pid = facts->pid;
+    if (facts->has_rank) {
+        kineto->has_rank = true;
+        kineto->rank = facts->rank;
+    }
+    kineto->window++;
+    return status;
+}
+
+enum rkt_status rkt_kineto_read(struct rkt_kineto *kineto, struct rkt_text_source *source,
+                                int64_t shift_ns, struct rkt_trace_facts *facts_out,
+                                struct rkt_error *err)
+{
+    struct rkt_json_handler handler = {kineto, wants_args, take_event, take_member};
+    enum rkt_status status = begin_file(kineto, shift_ns, err);
+
+    if (status == RKT_OK)
+        status =
+            rkt_json_read(source, kineto->options.window_bytes, &handler, &kineto->facts.json, err);
+    if (status == RKT_END) /* a peek has seen enough */
+        status = RKT_OK;
+    else if (status == RKT_OK)
+        status = end_file(kineto, err);
+    if (status == RKT_OK)
+        *facts_out = kineto->facts;
+    return status;
+}
+
+enum rkt_status rkt_kineto_end(struct rkt_kineto *kineto, struct rkt_error *err)
+{
+    enum rkt_status status = rkt_kineto_end_comms(kineto, err);
+
+    return status == RKT_OK ? rkt_kineto_end_tracks(kineto, err) : status;
+}
+
+/* ---- life cycle ---- */
+
+enum rkt_status rkt_kineto_create(const struct rkt_kineto_options *options,
+                                  struct rkt_source_writer *writer, struct rkt_kineto **kineto_out,
+                                  struct rkt_error *err)
+{
+    struct rkt_kineto *kineto = calloc(1, sizeof(*kineto));
+
+    if (!kineto)
+        return rkt_fail(err, RKT_ERR_NOMEM, NO_MEMORY);
+    kineto->options = *options;
     kineto->writer = writer;
     kineto->names = rkt_source_writer_strtab(writer);
-    kineto->facts.first_ns = UINT64_MAX;
+    kineto->first_ns = UINT64_MAX;
+    kineto->free_open = RKT_KINETO_OPEN_NONE;
     kineto->parser = rkt_json_parser_create();
     kineto->tracks = rkt_strtab_create();
     kineto->shapes = rkt_strtab_create();
     kineto->correlations = rkt_strtab_create();
     kineto->processes = rkt_strtab_create();
-    kineto->operators = rkt_strtab_create();
     if (!kineto->parser || !kineto->tracks || !kineto->shapes || !kineto->correlations ||
-        !kineto->processes || !kineto->operators)
+        !kineto->processes) {
+        rkt_kineto_destroy(kineto);
         return rkt_fail(err, RKT_ERR_NOMEM, NO_MEMORY);
+    }
+    *kineto_out = kineto;
     return RKT_OK;
 }
 
-static void kineto_release(struct rkt_kineto *kineto)
+void rkt_kineto_destroy(struct rkt_kineto *kineto)
 {
+    if (!kineto)
+        return;
     rkt_json_parser_destroy(kineto->parser);
     rkt_strtab_destroy(kineto->tracks);
     rkt_strtab_destroy(kineto->shapes);
@@ -166,28 +322,9 @@ static void kineto_release(struct rkt_kineto *kineto)
     free(kineto->collectives);
     free(kineto->launchers);
     free(kineto->mutes);
+    free(kineto->open_heads);
+    free(kineto->opens);
     free(kineto->name_classes);
     free(kineto->scratch);
-}
-
-enum rkt_status rkt_kineto_read(struct rkt_text_source *source, size_t window_bytes,
-                                struct rkt_source_writer *writer,
-                                struct rkt_kineto_facts *facts_out, struct rkt_error *err)
-{
-    struct rkt_kineto kineto;
-    struct rkt_json_handler handler = {&kineto, wants_args, take_event, take_member};
-    enum rkt_status status = kineto_init(&kineto, writer, err);
-
-    if (status == RKT_OK)
-        status = rkt_json_read(source, window_bytes, &handler, &kineto.facts.json, err);
-    if (status == RKT_OK)
-        status = rkt_kineto_end_comms(&kineto, err);
-    if (status == RKT_OK)
-        status = rkt_kineto_end_tracks(&kineto, err);
-    if (status == RKT_OK)
-        status = end_losses(&kineto, err);
-    if (status == RKT_OK)
-        *facts_out = kineto.facts;
-    kineto_release(&kineto);
-    return status;
+    free(kineto);
 }

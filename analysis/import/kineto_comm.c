@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analysis/import/json_scan.h"
-#include "analysis/import/kineto_state.h"
+#include "analysis/import/kineto_parts.h"
 #include "analysis/rank_trace.h"
 #include "common/array.h"
 
@@ -81,6 +81,8 @@ static uint32_t learn_group(struct rkt_kineto *kineto, const struct rkt_kineto_f
     group = &kineto->groups[index];
     if (group->size == 0)
         group->size = rkt_kineto_u32(fields, RKT_KEY_GROUP_SIZE, 0);
+    if (group->text_id == 0)
+        group->text_id = rkt_kineto_intern(kineto, fields->of[RKT_KEY_GROUP_TEXT]);
     if (own_rank <= INT32_MAX)
         group->own_rank = (int32_t)own_rank;
     learn_members(kineto, group, fields->of[RKT_KEY_GROUP_RANKS]);
@@ -289,7 +291,7 @@ static bool read_u32(const struct rkt_json_object *object, const char *key, uint
 static bool read_info(void *ctx, const struct rkt_json_object *info)
 {
     struct info_reader *reader = ctx;
-    struct rkt_kineto_facts *facts = &reader->kineto->facts;
+    struct rkt_trace_facts *facts = &reader->kineto->facts;
     const struct rkt_json_field *groups = find_field(info, "pg_config");
 
     facts->has_rank = read_u32(info, "rank", &facts->rank);
@@ -362,7 +364,7 @@ static enum rkt_status join_mutes(struct rkt_kineto *kineto, struct rkt_error *e
 /* The global rank, from a group whose members and own index are known, or from the default one. */
 static void find_rank(struct rkt_kineto *kineto)
 {
-    struct rkt_kineto_facts *facts = &kineto->facts;
+    struct rkt_trace_facts *facts = &kineto->facts;
 
     for (size_t i = 0; i < kineto->group_count && !facts->has_rank; i++) {
         const struct rkt_kineto_group *group = &kineto->groups[i];
@@ -384,30 +386,52 @@ static void find_rank(struct rkt_kineto *kineto)
     }
 }
 
+/* "mesh_tp (17)": the number alone says little; "default_pg" and the like say no more. */
+static uint32_t name_of_group(struct rkt_kineto *kineto, const struct rkt_kineto_group *group)
+{
+    const char *name = rkt_strtab_get(kineto->names, group->name_id, NULL);
+    const char *text = rkt_strtab_get(kineto->names, group->text_id, NULL);
+    char both[256];
+    int bytes;
+
+    if (!text[0] || strcmp(text, "default_pg") == 0 || strcmp(text, "undefined") == 0 ||
+        strcmp(text, name) == 0)
+        return group->name_id;
+    bytes = snprintf(both, sizeof(both), "%s (%s)", text, name);
+    if (bytes < 0 || (size_t)bytes >= sizeof(both))
+        return group->name_id;
+    return rkt_strtab_intern(kineto->names, both, (size_t)bytes);
+}
+
 static enum rkt_status add_group(struct rkt_kineto *kineto, const struct rkt_kineto_group *group,
                                  struct rkt_error *err)
 {
     const char *members = rkt_strtab_get(kineto->names, group->members_id, NULL);
     struct rkt_event event = {.kind = RKT_EVENT_COMM,
                               .clock_id = RKT_CLOCK_TRACE,
-                              .name_id = group->name_id,
-                              .start_ns = kineto->facts.first_ns,
-                              .end_ns = kineto->facts.first_ns};
+                              .name_id = name_of_group(kineto, group),
+                              .start_ns = kineto->first_ns,
+                              .end_ns = kineto->first_ns};
 
     event.comm.comm_id = comm_id_of(kineto, group);
     event.comm.rank = group->own_rank;
-    if (event.comm.rank < 0 && kineto->facts.has_rank)
-        event.comm.rank = index_of_member(members, kineto->facts.rank);
+    if (event.comm.rank < 0 && kineto->has_rank)
+        event.comm.rank = index_of_member(members, kineto->rank);
     event.comm.rank_count = group->size;
     event.comm.members_id = group->members_id;
     return rkt_kineto_add(kineto, &event, err);
 }
 
+enum rkt_status rkt_kineto_end_file_comms(struct rkt_kineto *kineto, struct rkt_error *err)
+{
+    find_rank(kineto);
+    return join_mutes(kineto, err);
+}
+
 enum rkt_status rkt_kineto_end_comms(struct rkt_kineto *kineto, struct rkt_error *err)
 {
-    enum rkt_status status = join_mutes(kineto, err);
+    enum rkt_status status = RKT_OK;
 
-    find_rank(kineto);
     for (size_t i = 0; i < kineto->collective_count && status == RKT_OK; i++) {
         struct rkt_kineto_collective *collective = &kineto->collectives[i];
 

@@ -22,7 +22,7 @@ struct key_name {
 static const struct key_name EVENT_KEYS[] = {
     KEY("ph", RKT_KEY_PH),   KEY("cat", RKT_KEY_CAT), KEY("name", RKT_KEY_NAME),
     KEY("pid", RKT_KEY_PID), KEY("tid", RKT_KEY_TID), KEY("ts", RKT_KEY_TS),
-    KEY("dur", RKT_KEY_DUR),
+    KEY("dur", RKT_KEY_DUR), KEY("id", RKT_KEY_ID),
 };
 
 /* Spellings of all versions, the usual ones first. */
@@ -59,7 +59,14 @@ static const struct key_name ARG_KEYS[] = {
     KEY("Process Group Name", RKT_KEY_GROUP_NAME),
     KEY("Process Group ID", RKT_KEY_GROUP_ID),
     KEY("Process Group Ranks", RKT_KEY_GROUP_RANKS),
+    KEY("Process Group Description", RKT_KEY_GROUP_TEXT),
     KEY("name", RKT_KEY_ARG_NAME),
+    KEY("Bytes", RKT_KEY_ALLOCATED_BYTES),
+    KEY("Addr", RKT_KEY_ADDRESS),
+    KEY("Device Id", RKT_KEY_MEMORY_DEVICE),
+    KEY("Device Type", RKT_KEY_MEMORY_DEVICE_TYPE),
+    KEY("Total Allocated", RKT_KEY_TOTAL_ALLOCATED),
+    KEY("Total Reserved", RKT_KEY_TOTAL_RESERVED),
 };
 
 static const struct key_name *find_key(const struct rkt_json_field *field)
@@ -79,6 +86,8 @@ void rkt_kineto_pick(const struct rkt_json_field *fields, size_t count,
                      struct rkt_kineto_fields *out)
 {
     memset(out, 0, sizeof(*out));
+    out->all = fields;
+    out->all_count = count;
     for (size_t i = 0; i < count; i++) {
         const struct key_name *name = find_key(&fields[i]);
 
@@ -140,6 +149,29 @@ size_t rkt_kineto_list(const struct rkt_json_field *field, uint64_t *out, size_t
     return count;
 }
 
+/* "xpu_runtime", "hpu_memcpy": what accelerators of any vendor have in common. */
+static enum rkt_kineto_class class_of_ending(const struct rkt_json_field *cat)
+{
+    static const struct {
+        const char *ending;
+        enum rkt_kineto_class class;
+    } ENDINGS[] = {
+        {"_runtime", RKT_KINETO_RUNTIME}, {"_driver", RKT_KINETO_DRIVER},
+        {"_memcpy", RKT_KINETO_MEMCPY},   {"_memset", RKT_KINETO_MEMSET},
+        {"_sync", RKT_KINETO_SYNC},       {"_user_annotation", RKT_KINETO_GPU_ANNOTATION},
+        {"_kernel", RKT_KINETO_KERNEL},   {"_profiler_range", RKT_KINETO_COUNTERS},
+    };
+
+    for (size_t i = 0; i < COUNT(ENDINGS); i++) {
+        size_t bytes = strlen(ENDINGS[i].ending);
+
+        if (cat->value_bytes > bytes &&
+            strncasecmp(cat->value + cat->value_bytes - bytes, ENDINGS[i].ending, bytes) == 0)
+            return ENDINGS[i].class;
+    }
+    return RKT_KINETO_OTHER;
+}
+
 enum rkt_kineto_class rkt_kineto_class_of(const struct rkt_json_field *cat)
 {
     static const struct {
@@ -156,6 +188,7 @@ enum rkt_kineto_class rkt_kineto_class_of(const struct rkt_json_field *cat)
         {"user_annotation", RKT_KINETO_ANNOTATION},
         {"gpu_user_annotation", RKT_KINETO_GPU_ANNOTATION},
         {"cuda_sync", RKT_KINETO_SYNC},
+        {"overhead", RKT_KINETO_OVERHEAD},
         /* older and other spellings */
         {"operator", RKT_KINETO_CPU_OP},
         {"runtime", RKT_KINETO_RUNTIME},
@@ -163,11 +196,15 @@ enum rkt_kineto_class rkt_kineto_class_of(const struct rkt_json_field *cat)
         {"concurrent_kernel", RKT_KINETO_KERNEL},
         {"memcpy", RKT_KINETO_MEMCPY},
         {"memset", RKT_KINETO_MEMSET},
+        {"mtia_ccp_events", RKT_KINETO_KERNEL}, /* what runs on that device */
+        {"hpu_op", RKT_KINETO_RUNTIME},         /* its calls on the host */
     };
 
-    for (size_t i = 0; cat && i < COUNT(CLASSES); i++) {
+    if (!cat)
+        return RKT_KINETO_OTHER;
+    for (size_t i = 0; i < COUNT(CLASSES); i++) {
         if (rkt_kineto_equals_any_case(cat, CLASSES[i].cat))
             return CLASSES[i].class;
     }
-    return RKT_KINETO_OTHER;
+    return class_of_ending(cat);
 }

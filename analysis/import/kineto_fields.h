@@ -22,6 +22,7 @@ enum rkt_kineto_key {
     RKT_KEY_TID,
     RKT_KEY_TS,
     RKT_KEY_DUR,
+    RKT_KEY_ID,
     /* of its args */
     RKT_KEY_ARG_NAME,
     RKT_KEY_DEVICE,
@@ -53,11 +54,20 @@ enum rkt_kineto_key {
     RKT_KEY_GROUP_NAME,
     RKT_KEY_GROUP_ID,
     RKT_KEY_GROUP_RANKS,
+    RKT_KEY_GROUP_TEXT,
+    RKT_KEY_ALLOCATED_BYTES, /* signed: a free is negative */
+    RKT_KEY_ADDRESS,
+    RKT_KEY_MEMORY_DEVICE,
+    RKT_KEY_MEMORY_DEVICE_TYPE,
+    RKT_KEY_TOTAL_ALLOCATED,
+    RKT_KEY_TOTAL_RESERVED,
     RKT_KEY_COUNT
 };
 
 struct rkt_kineto_fields {
     const struct rkt_json_field *of[RKT_KEY_COUNT]; /* NULL: absent */
+    const struct rkt_json_field *all;               /* as they were given */
+    size_t all_count;
 };
 
 /* Of two fields of one name the last counts. */
@@ -78,7 +88,7 @@ bool rkt_kineto_equals_any_case(const struct rkt_json_field *field, const char *
 /* Up to `cap` numbers of "[1, 2, 3]"; returns how many. */
 size_t rkt_kineto_list(const struct rkt_json_field *field, uint64_t *out, size_t cap);
 
-/* What a cat means. */
+/* What a cat means. Of kernels to syncs are those that have a correlation. */
 enum rkt_kineto_class {
     RKT_KINETO_OTHER,
     RKT_KINETO_KERNEL,
@@ -91,6 +101,8 @@ enum rkt_kineto_class {
     RKT_KINETO_ANNOTATION,
     RKT_KINETO_GPU_ANNOTATION,
     RKT_KINETO_PYTHON,
+    RKT_KINETO_OVERHEAD,
+    RKT_KINETO_COUNTERS, /* a slice whose args are values of counters */
 };
 
 enum rkt_kineto_class rkt_kineto_class_of(const struct rkt_json_field *cat); /* NULL: OTHER */

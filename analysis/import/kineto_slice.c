@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices (ph X) of a Kineto trace. */
+/* Slices (ph X), and what a begin (ph B) says, of a Kineto or Chrome trace. */
 #include <string.h>
 
 #include "analysis/import/json_scan.h"
-#include "analysis/import/kineto_state.h"
+#include "analysis/import/kineto_parts.h"
 #include "common/checked.h"
 #include "common/units.h"
 
-/* Correlation ids up to here are kept as they are; larger ones get numbers above it. */
-#define CORRELATION_PLAIN_MAX 0x7fffffffu
-#define EXTERNAL_ID_MARK (UINT64_C(1) << 63)
-
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static bool begins_with(const struct rkt_json_field *field, const char *text)
-{
-    size_t bytes = strlen(text);
-
-    return field && field->value_bytes >= bytes && memcmp(field->value, text, bytes) == 0;
-}
+#define PADDED_DIGITS 3
+#define TIMES_SAMPLED 65536u /* so many show how a file writes its times */
+#define TIMES_TO_JUDGE 64u   /* a tenth of padded fractions begins with 0 */
 
 bool rkt_kineto_slice_needs_args(enum rkt_kineto_class class, const struct rkt_json_field *name)
 {
@@ -29,252 +21,83 @@ bool rkt_kineto_slice_needs_args(enum rkt_kineto_class class, const struct rkt_j
     case RKT_KINETO_RUNTIME:
     case RKT_KINETO_DRIVER:
     case RKT_KINETO_SYNC:
+    case RKT_KINETO_COUNTERS:
         return true;
     case RKT_KINETO_CPU_OP: /* the only operator whose args say what a collective is */
         return rkt_kineto_equals(name, "record_param_comms");
     case RKT_KINETO_ANNOTATION:
     case RKT_KINETO_GPU_ANNOTATION:
     case RKT_KINETO_PYTHON:
+    case RKT_KINETO_OVERHEAD:
     case RKT_KINETO_OTHER:
         break;
     }
     return false;
 }
 
-/* False: no usable stamp, as metrics.md says: start 0, end before start, or no time at all. */
-static bool read_times(const struct rkt_kineto_fields *fields, struct rkt_event *event)
+/* ---- times ---- */
+
+/* Some builds wrote 1 us 5 ns as 1.5: among right fractions one in ten begins with a zero. */
+static void note_fraction(struct rkt_kineto_times *times, const struct rkt_json_field *field)
 {
-    const struct rkt_json_field *ts = fields->of[RKT_KEY_TS];
-    const struct rkt_json_field *dur = fields->of[RKT_KEY_DUR];
+    const char *dot = memchr(field->value, '.', field->value_bytes);
+    size_t digits = 0;
+
+    times->count++;
+    if (!dot)
+        return;
+    digits = field->value_bytes - (size_t)(dot - field->value) - 1;
+    times->with_fraction++;
+    times->short_count += digits < PADDED_DIGITS;
+    times->long_count += digits > PADDED_DIGITS;
+    times->wide_count += digits > 1;
+    times->zero_count += digits > 1 && dot[1] == '0';
+}
+
+bool rkt_kineto_times_are_unpadded(const struct rkt_kineto_times *times)
+{
+    return times->wide_count >= TIMES_TO_JUDGE && times->zero_count == 0 &&
+           times->short_count > 0 && times->long_count == 0;
+}
+
+bool rkt_kineto_time(struct rkt_kineto *kineto, const struct rkt_json_field *field, int64_t *ns_out)
+{
+    if (!field || !rkt_parse_us_to_ns(field->value, field->value_bytes, ns_out))
+        return false;
+    if (kineto->times.count < TIMES_SAMPLED)
+        note_fraction(&kineto->times, field);
+    return true;
+}
+
+bool rkt_kineto_start(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields,
+                      int64_t *start_ns_out)
+{
+    int64_t start_ns;
+
+    return rkt_kineto_time(kineto, fields->of[RKT_KEY_TS], &start_ns) && start_ns > 0 &&
+           rkt_add_i64(start_ns, kineto->shift_ns, start_ns_out) && *start_ns_out > 0;
+}
+
+static enum rkt_fate read_times(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields,
+                                struct rkt_event *event)
+{
     int64_t start_ns;
     int64_t dur_ns;
     int64_t end_ns;
 
-    if (!ts || !dur || !rkt_parse_us_to_ns(ts->value, ts->value_bytes, &start_ns) ||
-        !rkt_parse_us_to_ns(dur->value, dur->value_bytes, &dur_ns) || start_ns <= 0 || dur_ns < 0 ||
-        !rkt_add_i64(start_ns, dur_ns, &end_ns))
-        return false;
+    if (!rkt_kineto_start(kineto, fields, &start_ns) ||
+        !rkt_kineto_time(kineto, fields->of[RKT_KEY_DUR], &dur_ns))
+        return RKT_FATE_NO_TIME;
+    if (dur_ns < 0)
+        return RKT_FATE_REVERSED;
+    if (!rkt_add_i64(start_ns, dur_ns, &end_ns))
+        return RKT_FATE_NO_TIME;
     event->start_ns = (uint64_t)start_ns;
     event->end_ns = (uint64_t)end_ns;
-    return true;
+    return RKT_FATE_STORED;
 }
 
-static uint32_t intern_correlation(struct rkt_kineto *kineto, uint64_t value)
-{
-    uint32_t id = rkt_strtab_intern(kineto->correlations, (const char *)&value, sizeof(value));
-
-    return id == 0 ? 0 : CORRELATION_PLAIN_MAX + id;
-}
-
-/* Some ROCm traces join launches and kernels by External id alone; never mixed with the other. */
-static uint32_t correlation_of(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields)
-{
-    uint64_t value;
-
-    if (rkt_kineto_u64(fields, RKT_KEY_CORRELATION, &value))
-        return value <= CORRELATION_PLAIN_MAX ? (uint32_t)value : intern_correlation(kineto, value);
-    if (!fields->of[RKT_KEY_CORRELATION] && rkt_kineto_u64(fields, RKT_KEY_EXTERNAL_ID, &value) &&
-        value > 0)
-        return intern_correlation(kineto, value | EXTERNAL_ID_MARK);
-    return 0;
-}
-
-static uint32_t device_of(const struct rkt_kineto_fields *fields)
-{
-    return rkt_kineto_u32(fields, RKT_KEY_DEVICE, rkt_kineto_u32(fields, RKT_KEY_PID, 0));
-}
-
-/* The arg, else the track: 7 or "stream 7". */
-static uint32_t stream_of(const struct rkt_kineto_fields *fields, uint32_t fallback)
-{
-    uint64_t stream;
-    int64_t number;
-
-    if (fields->of[RKT_KEY_STREAM])
-        return rkt_kineto_u32(fields, RKT_KEY_STREAM, fallback);
-    if (rkt_kineto_i64(fields, RKT_KEY_TID, &number))
-        return number >= 0 && number <= UINT32_MAX ? (uint32_t)number : fallback;
-    if (rkt_kineto_list(fields->of[RKT_KEY_TID], &stream, 1) == 1 && stream <= UINT32_MAX)
-        return (uint32_t)stream;
-    return fallback;
-}
-
-static uint16_t cap_u16(uint64_t value)
-{
-    return value <= UINT16_MAX ? (uint16_t)value : UINT16_MAX;
-}
-
-static uint32_t cap_u32(uint64_t value)
-{
-    return value <= UINT32_MAX ? (uint32_t)value : UINT32_MAX;
-}
-
-/* The id of the kernel's launch shape, added to the source when it is new; 0 without one. */
-static enum rkt_status shape_of(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields,
-                                uint32_t name_id, uint32_t *shape_id_out, struct rkt_error *err)
-{
-    struct rkt_event event = {
-        .kind = RKT_EVENT_SHAPE, .clock_id = RKT_CLOCK_TRACE, .name_id = name_id};
-    uint64_t grid[3] = {0, 1, 1};
-    uint64_t block[3] = {0, 1, 1};
-    uint32_t known = rkt_strtab_count(kineto->shapes);
-
-    *shape_id_out = 0;
-    if (rkt_kineto_list(fields->of[RKT_KEY_GRID], grid, 3) == 0)
-        return RKT_OK;
-    (void)rkt_kineto_list(fields->of[RKT_KEY_BLOCK], block, 3);
-    event.shape.grid_x = cap_u32(grid[0]);
-    event.shape.grid_y = cap_u16(grid[1]);
-    event.shape.grid_z = cap_u16(grid[2]);
-    event.shape.block_x = cap_u16(block[0]);
-    event.shape.block_y = cap_u16(block[1]);
-    event.shape.block_z = cap_u16(block[2]);
-    event.shape.registers = cap_u16(rkt_kineto_u32(fields, RKT_KEY_REGISTERS, 0));
-    /* Kineto gives the sum of static and dynamic */
-    event.shape.dynamic_shared_bytes = rkt_kineto_u32(fields, RKT_KEY_SHARED_BYTES, 0);
-    event.shape.shape_id = rkt_strtab_intern(kineto->shapes, (const char *)&event, sizeof(event));
-    *shape_id_out = event.shape.shape_id;
-    return event.shape.shape_id >= known ? rkt_kineto_add(kineto, &event, err) : RKT_OK;
-}
-
-static enum rkt_status fill_kernel(struct rkt_kineto *kineto,
-                                   const struct rkt_kineto_fields *fields, struct rkt_event *event,
-                                   struct rkt_error *err)
-{
-    event->kind = RKT_EVENT_KERNEL;
-    event->kernel.device_id = device_of(fields);
-    event->kernel.context_id = rkt_kineto_u32(fields, RKT_KEY_CONTEXT, 0);
-    event->kernel.stream_id = stream_of(fields, 0);
-    event->kernel.graph_id = rkt_kineto_u32(fields, RKT_KEY_GRAPH_ID, 0);
-    (void)rkt_kineto_u64(fields, RKT_KEY_GRAPH_NODE_ID, &event->kernel.graph_node_id);
-    if (event->kernel.graph_id > 0 || event->kernel.graph_node_id > 0)
-        event->flags |= RKT_FLAG_GRAPH;
-    return shape_of(kineto, fields, event->name_id, &event->kernel.shape_id, err);
-}
-
-static bool contains(const char *text, size_t len, const char *word)
-{
-    return memmem(text, len, word, strlen(word)) != NULL;
-}
-
-/* From the name, which metrics.md goes by; from the arg where the name does not say. */
-static uint8_t copy_kind_of(const struct rkt_kineto_fields *fields)
-{
-    static const enum rkt_kineto_key WHERE[] = {RKT_KEY_NAME, RKT_KEY_KIND};
-    static const struct {
-        const char *word;
-        enum rkt_copy_kind kind;
-    } WORDS[] = {
-        {"HostToDevice", RKT_COPY_HTOD},
-        {"DeviceToHost", RKT_COPY_DTOH},
-        {"DeviceToDevice", RKT_COPY_DTOD},
-        {"PeerToPeer", RKT_COPY_PTOP},
-    };
-
-    for (size_t i = 0; i < COUNT(WHERE); i++) {
-        const struct rkt_json_field *field = fields->of[WHERE[i]];
-
-        for (int kind = RKT_COPY_HTOD; field && kind <= RKT_COPY_PTOP; kind++) {
-            if (contains(field->value, field->value_bytes,
-                         rkt_copy_kind_name((enum rkt_copy_kind)kind)))
-                return (uint8_t)kind;
-        }
-        for (size_t k = 0; field && k < COUNT(WORDS); k++) {
-            if (contains(field->value, field->value_bytes, WORDS[k].word))
-                return (uint8_t)WORDS[k].kind;
-        }
-    }
-    return RKT_COPY_UNKNOWN;
-}
-
-static uint8_t memory_kind_of(const char *text, size_t len)
-{
-    static const struct {
-        const char *word;
-        enum rkt_memory_kind kind;
-    } WORDS[] = {
-        /* longer words before those that they hold */
-        {"Managed Static", RKT_MEMORY_MANAGED_STATIC},
-        {"Device Static", RKT_MEMORY_DEVICE_STATIC},
-        {"Managed", RKT_MEMORY_MANAGED},
-        {"Device", RKT_MEMORY_DEVICE},
-        {"Pageable", RKT_MEMORY_PAGEABLE},
-        {"Pinned", RKT_MEMORY_PINNED},
-        {"Array", RKT_MEMORY_ARRAY},
-    };
-
-    for (size_t i = 0; i < COUNT(WORDS); i++) {
-        if (contains(text, len, WORDS[i].word))
-            return (uint8_t)WORDS[i].kind;
-    }
-    return RKT_MEMORY_UNKNOWN;
-}
-
-/* "Memcpy HtoD (Pageable -> Device)" */
-static void read_copy_ends(const struct rkt_json_field *name, struct rkt_event_memcpy *copy)
-{
-    const char *open = name ? memchr(name->value, '(', name->value_bytes) : NULL;
-    const char *end = name ? name->value + name->value_bytes : NULL;
-    const char *arrow = open ? memmem(open, (size_t)(end - open), "->", 2) : NULL;
-
-    if (!arrow)
-        return;
-    copy->src_kind = memory_kind_of(open, (size_t)(arrow - open));
-    copy->dst_kind = memory_kind_of(arrow, (size_t)(end - arrow));
-}
-
-static void fill_memcpy(const struct rkt_kineto_fields *fields, struct rkt_event *event)
-{
-    event->kind = RKT_EVENT_MEMCPY;
-    event->memcpy.device_id = device_of(fields);
-    event->memcpy.context_id = rkt_kineto_u32(fields, RKT_KEY_CONTEXT, 0);
-    event->memcpy.stream_id = stream_of(fields, 0);
-    event->memcpy.peer_device_id = event->memcpy.device_id;
-    event->memcpy.graph_id = rkt_kineto_u32(fields, RKT_KEY_GRAPH_ID, 0);
-    event->memcpy.copy_kind = copy_kind_of(fields);
-    (void)rkt_kineto_u64(fields, RKT_KEY_BYTES, &event->memcpy.bytes);
-    read_copy_ends(fields->of[RKT_KEY_NAME], &event->memcpy);
-    if (event->memcpy.graph_id > 0)
-        event->flags |= RKT_FLAG_GRAPH;
-}
-
-static void fill_memset(const struct rkt_kineto_fields *fields, struct rkt_event *event)
-{
-    event->kind = RKT_EVENT_MEMSET;
-    event->memset.device_id = device_of(fields);
-    event->memset.context_id = rkt_kineto_u32(fields, RKT_KEY_CONTEXT, 0);
-    event->memset.stream_id = stream_of(fields, 0);
-    event->memset.graph_id = rkt_kineto_u32(fields, RKT_KEY_GRAPH_ID, 0);
-    (void)rkt_kineto_u64(fields, RKT_KEY_BYTES, &event->memset.bytes);
-    if (event->memset.graph_id > 0)
-        event->flags |= RKT_FLAG_GRAPH;
-}
-
-static void fill_sync(const struct rkt_kineto_fields *fields, struct rkt_event *event)
-{
-    static const struct {
-        const char *text;
-        enum rkt_sync_type type;
-    } TYPES[] = {
-        {"Event Sync", RKT_SYNC_EVENT},
-        {"Stream Wait Event", RKT_SYNC_STREAM_WAIT_EVENT},
-        {"Stream Sync", RKT_SYNC_STREAM},
-        {"Context Sync", RKT_SYNC_CONTEXT},
-    };
-    const struct rkt_json_field *text = fields->of[RKT_KEY_SYNC_KIND];
-
-    if (!text)
-        text = fields->of[RKT_KEY_NAME];
-    event->kind = RKT_EVENT_SYNC;
-    for (size_t i = 0; i < COUNT(TYPES); i++) {
-        if (begins_with(text, TYPES[i].text))
-            event->type = (uint8_t)TYPES[i].type;
-    }
-    event->sync.device_id = device_of(fields);
-    event->sync.context_id = rkt_kineto_u32(fields, RKT_KEY_CONTEXT, 0);
-    event->sync.stream_id = stream_of(fields, UINT32_MAX);
-    event->sync.cuda_event_id = rkt_kineto_u32(fields, RKT_KEY_SYNC_EVENT, UINT32_MAX);
-}
+/* ---- everything else ---- */
 
 static void fill_api(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields,
                      enum rkt_api_type type, struct rkt_event *event)
@@ -291,11 +114,43 @@ static void fill_range(struct rkt_kineto *kineto, const struct rkt_kineto_fields
     event->kind = RKT_EVENT_RANGE;
     event->type = (uint8_t)type;
     if (type == RKT_RANGE_GPU_ANNOTATION)
-        event->range.stream_id = stream_of(fields, 0);
+        event->range.stream_id = rkt_kineto_stream(fields, 0);
     else
         event->thread_id = rkt_kineto_thread(kineto, fields);
     if (type == RKT_RANGE_OTHER)
         event->range.domain_id = rkt_kineto_intern(kineto, fields->of[RKT_KEY_CAT]);
+}
+
+static bool contains(const struct rkt_json_field *field, const char *word)
+{
+    return field && memmem(field->value, field->value_bytes, word, strlen(word));
+}
+
+static void fill_overhead(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields,
+                          struct rkt_event *event)
+{
+    static const struct {
+        const char *word;
+        enum rkt_overhead_type type;
+    } WORDS[] = {
+        {"Compiler", RKT_OVERHEAD_COMPILER},
+        {"Buffer Flush", RKT_OVERHEAD_BUFFER_FLUSH},
+        {"Instrumentation", RKT_OVERHEAD_INSTRUMENTATION},
+        {"Resource", RKT_OVERHEAD_RESOURCE},
+        {"Module Loading", RKT_OVERHEAD_MODULE_LOADING},
+        {"Lazy Function Loading", RKT_OVERHEAD_LAZY_LOADING},
+        {"Command Buffer Full", RKT_OVERHEAD_QUEUE_FULL},
+    };
+
+    event->kind = RKT_EVENT_OVERHEAD;
+    for (size_t i = 0; i < COUNT(WORDS); i++) {
+        if (contains(fields->of[RKT_KEY_NAME], WORDS[i].word))
+            event->type = (uint8_t)WORDS[i].type;
+    }
+    event->thread_id = rkt_kineto_thread(kineto, fields);
+    event->overhead.device_id = UINT32_MAX;
+    event->overhead.context_id = UINT32_MAX;
+    event->overhead.stream_id = UINT32_MAX;
 }
 
 /* Everything of the event but its times, name and correlation. */
@@ -305,12 +160,12 @@ static enum rkt_status fill(struct rkt_kineto *kineto, const struct rkt_kineto_f
 {
     switch (class) {
     case RKT_KINETO_KERNEL:
-        return fill_kernel(kineto, fields, event, err);
+        return rkt_kineto_fill_kernel(kineto, fields, event, err);
     case RKT_KINETO_MEMCPY:
-        fill_memcpy(fields, event);
+        rkt_kineto_fill_memcpy(fields, event);
         break;
     case RKT_KINETO_MEMSET:
-        fill_memset(fields, event);
+        rkt_kineto_fill_memset(fields, event);
         break;
     case RKT_KINETO_RUNTIME:
         fill_api(kineto, fields, RKT_API_RUNTIME, event);
@@ -319,7 +174,7 @@ static enum rkt_status fill(struct rkt_kineto *kineto, const struct rkt_kineto_f
         fill_api(kineto, fields, RKT_API_DRIVER, event);
         break;
     case RKT_KINETO_SYNC:
-        fill_sync(fields, event);
+        rkt_kineto_fill_sync(fields, event);
         break;
     case RKT_KINETO_CPU_OP:
         fill_range(kineto, fields, RKT_RANGE_CPU_OP, event);
@@ -331,6 +186,12 @@ static enum rkt_status fill(struct rkt_kineto *kineto, const struct rkt_kineto_f
         fill_range(kineto, fields, RKT_RANGE_GPU_ANNOTATION, event);
         break;
     case RKT_KINETO_PYTHON:
+        fill_range(kineto, fields, RKT_RANGE_PYTHON, event);
+        break;
+    case RKT_KINETO_OVERHEAD:
+        fill_overhead(kineto, fields, event);
+        break;
+    case RKT_KINETO_COUNTERS: /* its values come beside it */
     case RKT_KINETO_OTHER:
         fill_range(kineto, fields, RKT_RANGE_OTHER, event);
         break;
@@ -343,50 +204,89 @@ static bool has_correlation(enum rkt_kineto_class class)
     return class >= RKT_KINETO_KERNEL && class <= RKT_KINETO_SYNC;
 }
 
-static void note_event(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields,
-                       enum rkt_kineto_class class, const struct rkt_event *event)
+enum rkt_status rkt_kineto_fill(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields,
+                                enum rkt_kineto_class class, struct rkt_event *event,
+                                struct rkt_error *err)
 {
-    struct rkt_kineto_facts *facts = &kineto->facts;
+    *event = (struct rkt_event){.clock_id = RKT_CLOCK_TRACE};
+    event->name_id = rkt_kineto_intern(kineto, fields->of[RKT_KEY_NAME]);
+    if (has_correlation(class))
+        event->correlation_id = rkt_kineto_correlation(kineto, fields);
+    return fill(kineto, fields, class, event, err);
+}
+
+void rkt_kineto_note_event(struct rkt_kineto *kineto, const struct rkt_event *event)
+{
+    struct rkt_trace_facts *facts = &kineto->facts;
+
+    facts->gpu_count += event->kind >= RKT_EVENT_KERNEL && event->kind <= RKT_EVENT_MEMSET;
+    if (event->start_ns < facts->first_ns)
+        facts->first_ns = event->start_ns;
+    if (event->end_ns > facts->last_ns)
+        facts->last_ns = event->end_ns;
+}
+
+static void note_class(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields,
+                       enum rkt_kineto_class class)
+{
     bool is_host =
         class == RKT_KINETO_CPU_OP || class == RKT_KINETO_RUNTIME || class == RKT_KINETO_DRIVER;
 
-    facts->event_count++;
-    facts->gpu_count += class >= RKT_KINETO_KERNEL && class <= RKT_KINETO_MEMSET;
-    facts->is_kineto |= class != RKT_KINETO_OTHER;
-    if (event->start_ns < facts->first_ns)
-        facts->first_ns = event->start_ns;
-    if (is_host && facts->pid == 0)
-        (void)rkt_kineto_u64(fields, RKT_KEY_PID, &facts->pid);
+    kineto->facts.is_trace |= class != RKT_KINETO_OTHER;
+    if (is_host && kineto->facts.pid == 0)
+        (void)rkt_kineto_u64(fields, RKT_KEY_PID, &kineto->facts.pid);
+}
+
+enum rkt_status rkt_kineto_store(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields,
+                                 enum rkt_kineto_class class, const struct rkt_event *event,
+                                 struct rkt_error *err)
+{
+    enum rkt_status status = rkt_kineto_add(kineto, event, err);
+
+    if (status != RKT_OK)
+        return status;
+    rkt_kineto_note_event(kineto, event);
+    kineto->facts.fates[RKT_FATE_STORED]++;
+    note_class(kineto, fields, class);
+    if (class == RKT_KINETO_KERNEL)
+        return rkt_kineto_comm_kernel(kineto, fields, event, err);
+    if (class == RKT_KINETO_CPU_OP && fields->of[RKT_KEY_COLLECTIVE])
+        return rkt_kineto_comm_operator(kineto, fields, err);
+    if (class == RKT_KINETO_COUNTERS)
+        return rkt_kineto_slice_counters(kineto, fields, event, err);
+    return RKT_OK;
+}
+
+bool rkt_kineto_is_left_out(struct rkt_kineto *kineto, enum rkt_kineto_class class)
+{
+    if (class != RKT_KINETO_PYTHON || kineto->options.keeps_python)
+        return false;
+    kineto->facts.fates[RKT_FATE_PYTHON]++;
+    return true;
+}
+
+void rkt_kineto_reject(struct rkt_kineto *kineto, enum rkt_fate fate, enum rkt_event_kind kind)
+{
+    kineto->facts.fates[fate]++;
+    kineto->rejected[kind]++;
 }
 
 enum rkt_status rkt_kineto_slice(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields,
                                  struct rkt_error *err)
 {
     enum rkt_kineto_class class = rkt_kineto_class_of(fields->of[RKT_KEY_CAT]);
-    struct rkt_event event = {.clock_id = RKT_CLOCK_TRACE};
+    struct rkt_event event;
     enum rkt_status status;
+    enum rkt_fate fate;
 
-    if (class == RKT_KINETO_PYTHON) {
-        kineto->facts.left_out_count++;
+    if (rkt_kineto_is_left_out(kineto, class))
         return RKT_OK;
-    }
-    event.name_id = rkt_kineto_intern(kineto, fields->of[RKT_KEY_NAME]);
-    if (has_correlation(class))
-        event.correlation_id = correlation_of(kineto, fields);
-    status = fill(kineto, fields, class, &event, err);
+    status = rkt_kineto_fill(kineto, fields, class, &event, err);
     if (status != RKT_OK)
         return status;
-    if (!read_times(fields, &event)) {
-        kineto->bad_stamps[event.kind]++;
-        return RKT_OK;
-    }
-    status = rkt_kineto_add(kineto, &event, err);
-    if (status != RKT_OK)
-        return status;
-    note_event(kineto, fields, class, &event);
-    if (class == RKT_KINETO_KERNEL)
-        return rkt_kineto_comm_kernel(kineto, fields, &event, err);
-    if (class == RKT_KINETO_CPU_OP && fields->of[RKT_KEY_COLLECTIVE])
-        return rkt_kineto_comm_operator(kineto, fields, err);
+    fate = read_times(kineto, fields, &event);
+    if (fate == RKT_FATE_STORED)
+        return rkt_kineto_store(kineto, fields, class, &event, err);
+    rkt_kineto_reject(kineto, fate, (enum rkt_event_kind)event.kind);
     return RKT_OK;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/import/json_scan.h"
-#include "analysis/import/kineto_state.h"
+#include "analysis/import/kineto_parts.h"
 #include "common/array.h"
 
 #define TRACK_KEY_BYTES 256
@@ -34,6 +34,18 @@ uint32_t rkt_kineto_thread(struct rkt_kineto *kineto, const struct rkt_kineto_fi
     return rkt_strtab_intern(kineto->tracks, key, len);
 }
 
+uint32_t rkt_kineto_async_track(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields)
+{
+    char key[TRACK_KEY_BYTES * 2];
+    size_t len = put_id(fields->of[RKT_KEY_PID], key);
+
+    key[len++] = TRACK_SEPARATOR;
+    len += put_id(fields->of[RKT_KEY_CAT], key + len);
+    key[len++] = ' ';
+    len += put_id(fields->of[RKT_KEY_ID], key + len);
+    return rkt_strtab_intern(kineto->tracks, key, len);
+}
+
 static enum rkt_status add_name(struct rkt_kineto *kineto, enum rkt_named_object object,
                                 uint64_t object_id, uint32_t name_id, struct rkt_error *err)
 {
@@ -60,6 +72,8 @@ static enum rkt_status keep_process_name(struct rkt_kineto *kineto,
     if (id == 0 || !rkt_array_reserve((void **)&kineto->process_names, &kineto->process_cap,
                                       (size_t)id + 1, sizeof(*kineto->process_names)))
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for process names");
+    for (; kineto->process_count <= id; kineto->process_count++)
+        kineto->process_names[kineto->process_count] = 0;
     kineto->process_names[id] = rkt_kineto_intern(kineto, fields->of[RKT_KEY_ARG_NAME]);
     return RKT_OK;
 }
@@ -175,22 +189,26 @@ static enum rkt_status add_thread_names(struct rkt_kineto *kineto, struct rkt_er
     return status;
 }
 
+const char *rkt_kineto_process_name(struct rkt_kineto *kineto, uint64_t pid, uint32_t *name_id_out)
+{
+    uint32_t id = 0;
+
+    if (pid != 0)
+        id = rkt_strtab_intern(kineto->processes, (const char *)&pid, sizeof(pid));
+    if (id == 0 || id >= kineto->process_count)
+        return ""; /* it has no name */
+    if (name_id_out)
+        *name_id_out = kineto->process_names[id];
+    return rkt_strtab_get(kineto->names, kineto->process_names[id], NULL);
+}
+
 static enum rkt_status add_process_name(struct rkt_kineto *kineto, struct rkt_error *err)
 {
-    uint64_t pid = kineto->facts.pid;
-    uint32_t count = rkt_strtab_count(kineto->processes);
-    uint32_t id;
-    uint32_t name_id;
+    uint32_t name_id = 0;
 
-    if (pid == 0)
+    if (!rkt_kineto_process_name(kineto, kineto->pid, &name_id)[0])
         return RKT_OK;
-    id = rkt_strtab_intern(kineto->processes, (const char *)&pid, sizeof(pid));
-    if (id == 0 || id >= count)
-        return RKT_OK; /* it has no name */
-    name_id = kineto->process_names[id];
-    (void)snprintf(kineto->facts.program, sizeof(kineto->facts.program), "%s",
-                   rkt_strtab_get(kineto->names, name_id, NULL));
-    return add_name(kineto, RKT_NAMED_PROCESS, pid, name_id, err);
+    return add_name(kineto, RKT_NAMED_PROCESS, kineto->pid, name_id, err);
 }
 
 enum rkt_status rkt_kineto_end_tracks(struct rkt_kineto *kineto, struct rkt_error *err)

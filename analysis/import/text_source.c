@@ -11,11 +11,22 @@
 #include <unistd.h>
 
 #include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
 
 #define INPUT_BYTES (256u << 10)
 #define GZIP_WINDOW_BITS (15 + 16) /* gzip heads only */
-#define GZIP_MAGIC_0 0x1f
-#define GZIP_MAGIC_1 0x8b
+#define MAGIC_BYTES 4u
+
+static const uint8_t GZIP_MAGIC[] = {0x1f, 0x8b};
+static const uint8_t ZSTD_MAGIC_TEXT[] = {0x28, 0xb5, 0x2f, 0xfd};
+static const uint8_t ZSTD_MAGIC_SKIP[] = {0x2a, 0x4d, 0x18}; /* behind 0x50 to 0x5f */
+
+enum packing {
+    PACKING_NONE,
+    PACKING_GZIP,
+    PACKING_ZSTD,
+};
 
 struct rkt_text_source {
     int fd; /* -1: memory */
@@ -26,10 +37,12 @@ struct rkt_text_source {
     size_t input_end;
     uint64_t taken_bytes; /* of the file, up to input_end */
     bool input_ended;
-    bool is_gzip;
     bool in_member;
     bool has_ended;
+    enum packing packing;
     z_stream zlib;
+    ZSTD_DStream *zstd;
+    _Atomic uint64_t *done_bytes; /* NULL: nobody counts */
     struct rkt_text_damage damage;
     char path[512];
 };
@@ -80,39 +93,59 @@ static enum rkt_status fill_input(struct rkt_text_source *source, struct rkt_err
     }
     source->input_end += got;
     source->taken_bytes += got;
+    if (source->done_bytes)
+        atomic_fetch_add_explicit(source->done_bytes, got, memory_order_relaxed);
     source->input_ended = got == 0;
     return RKT_OK;
 }
 
-/* At least two bytes of input, or the end of it. */
-static enum rkt_status peek_two(struct rkt_text_source *source, struct rkt_error *err)
+/* At least the bytes of a magic number, or the end of the input. */
+static enum rkt_status peek_magic(struct rkt_text_source *source, struct rkt_error *err)
 {
     enum rkt_status status = RKT_OK;
 
-    while (status == RKT_OK && source->input_end - source->input_at < 2 && !source->input_ended)
+    while (status == RKT_OK && source->input_end - source->input_at < MAGIC_BYTES &&
+           !source->input_ended)
         status = fill_input(source, err);
     return status;
 }
 
-static bool at_gzip_magic(const struct rkt_text_source *source)
+static enum packing packing_here(const struct rkt_text_source *source)
 {
     const uint8_t *at = source->input + source->input_at;
+    size_t bytes = source->input_end - source->input_at;
 
-    return source->input_end - source->input_at >= 2 && at[0] == GZIP_MAGIC_0 &&
-           at[1] == GZIP_MAGIC_1;
+    if (bytes >= sizeof(GZIP_MAGIC) && memcmp(at, GZIP_MAGIC, sizeof(GZIP_MAGIC)) == 0)
+        return PACKING_GZIP;
+    if (bytes < MAGIC_BYTES)
+        return PACKING_NONE;
+    if (memcmp(at, ZSTD_MAGIC_TEXT, sizeof(ZSTD_MAGIC_TEXT)) == 0 ||
+        ((at[0] & 0xf0) == 0x50 && memcmp(at + 1, ZSTD_MAGIC_SKIP, sizeof(ZSTD_MAGIC_SKIP)) == 0))
+        return PACKING_ZSTD;
+    return PACKING_NONE;
 }
 
 static enum rkt_status detect(struct rkt_text_source *source, struct rkt_error *err)
 {
-    enum rkt_status status = peek_two(source, err);
+    enum rkt_status status = peek_magic(source, err);
 
     if (status != RKT_OK)
         return status;
-    source->is_gzip = at_gzip_magic(source);
-    if (!source->is_gzip)
+    switch (packing_here(source)) {
+    case PACKING_NONE:
         return RKT_OK;
-    if (inflateInit2(&source->zlib, GZIP_WINDOW_BITS) != Z_OK)
-        return rkt_fail(err, RKT_ERR_NOMEM, "%s: no memory to decompress", source->path);
+    case PACKING_GZIP:
+        if (inflateInit2(&source->zlib, GZIP_WINDOW_BITS) != Z_OK)
+            return rkt_fail(err, RKT_ERR_NOMEM, "%s: no memory to decompress", source->path);
+        source->packing = PACKING_GZIP;
+        break;
+    case PACKING_ZSTD:
+        source->zstd = ZSTD_createDStream();
+        if (!source->zstd)
+            return rkt_fail(err, RKT_ERR_NOMEM, "%s: no memory to decompress", source->path);
+        source->packing = PACKING_ZSTD;
+        break;
+    }
     source->in_member = true;
     return RKT_OK;
 }
@@ -173,8 +206,9 @@ void rkt_text_source_close(struct rkt_text_source *source)
 {
     if (!source)
         return;
-    if (source->is_gzip)
+    if (source->packing == PACKING_GZIP)
         inflateEnd(&source->zlib);
+    ZSTD_freeDStream(source->zstd);
     if (source->fd >= 0)
         close(source->fd);
     free(source->input);
@@ -198,7 +232,7 @@ static void end_damaged(struct rkt_text_source *source, const char *what)
 static enum rkt_status next_member(struct rkt_text_source *source, struct rkt_error *err)
 {
     for (;;) {
-        enum rkt_status status = peek_two(source, err);
+        enum rkt_status status = peek_magic(source, err);
 
         if (status != RKT_OK)
             return status;
@@ -206,20 +240,23 @@ static enum rkt_status next_member(struct rkt_text_source *source, struct rkt_er
             source->has_ended = true;
             return RKT_OK;
         }
-        if (at_gzip_magic(source))
+        if (packing_here(source) == source->packing)
             break;
         if (source->input[source->input_at] != 0) {
-            end_damaged(source, "bytes behind the compressed data are not gzip");
+            end_damaged(source, "bytes behind the compressed data do not belong to it");
             return RKT_OK;
         }
         source->input_at++;
     }
-    inflateReset(&source->zlib);
+    if (source->packing == PACKING_GZIP)
+        inflateReset(&source->zlib);
+    else
+        ZSTD_DCtx_reset(source->zstd, ZSTD_reset_session_only);
     source->in_member = true;
     return RKT_OK;
 }
 
-/* One call of inflate into buf; *len_out may be 0. */
+/* Both: one call into buf, of which *len_out bytes, perhaps none, are then used. */
 static enum rkt_status inflate_some(struct rkt_text_source *source, char *buf, size_t cap,
                                     size_t *len_out, struct rkt_error *err)
 {
@@ -227,12 +264,6 @@ static enum rkt_status inflate_some(struct rkt_text_source *source, char *buf, s
     size_t room = cap < UINT_MAX ? cap : UINT_MAX;
     int result;
 
-    if (source->input_at == source->input_end && !source->input_ended) {
-        enum rkt_status status = fill_input(source, err);
-
-        if (status != RKT_OK)
-            return status;
-    }
     zlib->next_in = source->input + source->input_at;
     zlib->avail_in = (uInt)(source->input_end - source->input_at);
     zlib->next_out = (Bytef *)buf;
@@ -251,12 +282,48 @@ static enum rkt_status inflate_some(struct rkt_text_source *source, char *buf, s
     return RKT_OK;
 }
 
-static enum rkt_status read_gzip(struct rkt_text_source *source, char *buf, size_t cap,
-                                 size_t *len_out, struct rkt_error *err)
+/* NOLINTNEXTLINE(readability-non-const-parameter): zstd writes through it */
+static enum rkt_status unzstd_some(struct rkt_text_source *source, char *buf, size_t cap,
+                                   size_t *len_out, struct rkt_error *err)
+{
+    ZSTD_inBuffer in = {source->input, source->input_end, source->input_at};
+    ZSTD_outBuffer out = {buf, cap, 0};
+    size_t hint = ZSTD_decompressStream(source->zstd, &out, &in);
+    bool took_some = in.pos > source->input_at;
+
+    source->input_at = in.pos;
+    *len_out = out.pos;
+    if (ZSTD_isError(hint)) {
+        if (ZSTD_getErrorCode(hint) == ZSTD_error_memory_allocation)
+            return rkt_fail(err, RKT_ERR_NOMEM, "%s: no memory to decompress", source->path);
+        end_damaged(source, ZSTD_getErrorName(hint));
+    } else if (hint == 0) {
+        source->in_member = false;
+    } else if (source->input_ended && !took_some && out.pos == 0) {
+        end_damaged(source, "ends inside the compressed data (copy or export it again)");
+    }
+    return RKT_OK;
+}
+
+static enum rkt_status unpack_some(struct rkt_text_source *source, char *buf, size_t cap,
+                                   size_t *len_out, struct rkt_error *err)
+{
+    if (source->input_at == source->input_end && !source->input_ended) {
+        enum rkt_status status = fill_input(source, err);
+
+        if (status != RKT_OK)
+            return status;
+    }
+    return source->packing == PACKING_GZIP ? inflate_some(source, buf, cap, len_out, err)
+                                           : unzstd_some(source, buf, cap, len_out, err);
+}
+
+static enum rkt_status read_packed(struct rkt_text_source *source, char *buf, size_t cap,
+                                   size_t *len_out, struct rkt_error *err)
 {
     *len_out = 0;
     while (*len_out == 0 && !source->has_ended) {
-        enum rkt_status status = source->in_member ? inflate_some(source, buf, cap, len_out, err)
+        enum rkt_status status = source->in_member ? unpack_some(source, buf, cap, len_out, err)
                                                    : next_member(source, err);
 
         if (status != RKT_OK)
@@ -293,8 +360,8 @@ enum rkt_status rkt_text_source_read(struct rkt_text_source *source, char *buf, 
 {
     if (source->has_ended)
         return RKT_END;
-    if (source->is_gzip)
-        return read_gzip(source, buf, cap, len_out, err);
+    if (source->packing != PACKING_NONE)
+        return read_packed(source, buf, cap, len_out, err);
     return read_plain(source, buf, cap, len_out, err);
 }
 
@@ -306,4 +373,10 @@ const struct rkt_text_damage *rkt_text_source_damage(const struct rkt_text_sourc
 uint64_t rkt_text_source_file_bytes(const struct rkt_text_source *source)
 {
     return source->taken_bytes;
+}
+
+void rkt_text_source_count_into(struct rkt_text_source *source, _Atomic uint64_t *done_bytes)
+{
+    source->done_bytes = done_bytes;
+    atomic_fetch_add_explicit(done_bytes, source->taken_bytes, memory_order_relaxed);
 }

@@ -3,15 +3,16 @@
 #define RKT_ANALYSIS_IMPORT_TEXT_SOURCE_H
 
 /*
- * text_source - the bytes of a file, plain or gzip by content, as one stream.
+ * text_source - the bytes of a file, plain, gzip or zstd by content, as one stream.
  *
  * Place:   file -> [text_source] -> json_reader.
- * Gzip:    any number of members one after the other, zero padding behind the last.
- *          A cut or broken file gives every byte before the fault, then ends;
+ * Packed:  any number of gzip members or zstd frames one after the other, zero padding behind
+ *          the last. A cut or broken file gives every byte before the fault, then ends;
  *          damage() says where and what, it is never passed over in silence.
  * Threads: one at a time. Memory: a fixed input buffer; nothing grows with the file.
  */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +40,8 @@ enum rkt_status rkt_text_source_read(struct rkt_text_source *source, char *buf, 
 
 const struct rkt_text_damage *rkt_text_source_damage(const struct rkt_text_source *source);
 uint64_t rkt_text_source_file_bytes(const struct rkt_text_source *source); /* taken so far */
+
+/* From now on every byte that is taken of the file is added to *done_bytes, which outlives it. */
+void rkt_text_source_count_into(struct rkt_text_source *source, _Atomic uint64_t *done_bytes);
 
 #endif

@@ -68,18 +68,23 @@ static size_t make_trace(char *json)
     return used + (size_t)sprintf(json + used, "\n]}\n");
 }
 
-static bool import_once(const char *json, size_t len, struct rkt_kineto_facts *facts)
+static bool import_once(const char *json, size_t len, struct rkt_trace_facts *facts)
 {
     static const struct rkt_source_info INFO = {.producer = RKT_PRODUCER_KINETO};
     struct rkt_text_source *source = rkt_text_source_from_memory(json, len);
+    struct rkt_kineto_options options = {0};
     struct rkt_source_writer *writer = NULL;
+    struct rkt_kineto *kineto = NULL;
     struct rkt_end_info end = {0};
     bool is_done;
 
     is_done = source &&
               rkt_source_writer_create(&INFO, drop_frame, NULL, &writer, NULL) == RKT_OK &&
-              rkt_kineto_read(source, 0, writer, facts, NULL) == RKT_OK &&
+              rkt_kineto_create(&options, writer, &kineto, NULL) == RKT_OK &&
+              rkt_kineto_read(kineto, source, 0, facts, NULL) == RKT_OK &&
+              rkt_kineto_end(kineto, NULL) == RKT_OK &&
               rkt_source_writer_end(writer, &end, NULL) == RKT_OK;
+    rkt_kineto_destroy(kineto);
     rkt_source_writer_destroy(writer);
     rkt_text_source_close(source);
     return is_done;
@@ -88,7 +93,7 @@ static bool import_once(const char *json, size_t len, struct rkt_kineto_facts *f
 int main(void)
 {
     char *json = malloc((size_t)LAUNCH_COUNT * LAUNCH_BYTES + 4096);
-    struct rkt_kineto_facts facts = {0};
+    struct rkt_trace_facts facts = {0};
     bool is_done = true;
     uint64_t ns;
     size_t len;
@@ -98,9 +103,9 @@ int main(void)
     len = make_trace(json);
     BENCH_BEST(&ns, (void)0, is_done &= import_once(json, len, &facts));
     free(json);
-    if (!is_done || facts.event_count != (uint64_t)3 * LAUNCH_COUNT)
+    if (!is_done || facts.fates[RKT_FATE_STORED] != (uint64_t)3 * LAUNCH_COUNT)
         return 1;
     (void)printf("bench=import json_bytes=%zu events=%" PRIu64 " json_mb_per_s=%.0f\n", len,
-                 facts.event_count, (double)len / ((double)ns / 1e9) / 1e6);
+                 facts.fates[RKT_FATE_STORED], (double)len / ((double)ns / 1e9) / 1e6);
     return 0;
 }

@@ -12,9 +12,9 @@ import sys
 import tempfile
 
 
-def trace(rank, count=400):
+def trace(rank, count=400, first=1700000000000000):
     events = [{"ph": "X", "cat": "kernel", "name": f"k{i * 7919 % 1009}", "pid": 0, "tid": 7,
-               "ts": 1700000000000000 + i * 31, "dur": i * 17 % 23, "args": {"device": 0, "stream": 7, "correlation": i + 1}}
+               "ts": first + i * 31, "dur": i * 17 % 23, "args": {"device": 0, "stream": 7, "correlation": i + 1}}
               for i in range(count)]
     return json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": rank}, "traceEvents": events}).encode()
 
@@ -66,8 +66,8 @@ def check_refusals(merge):
     good = merge.file("rank0.json", trace(0))
     merge.expect("a missing file", 1, merge.out, good, merge.folder / "none.json", words=["none.json"], lines=1)
     merge.expect("a folder that is not there", 1, "/nowhere/out.rkt", good, words=["/nowhere/out.rkt"], lines=1)
-    merge.expect("two files of one rank", 1, merge.out, good, merge.file("again.json", trace(0)),
-                 words=["rank0.json", "again.json", "give one per rank"], lines=1)
+    merge.expect("two traces of one rank", 1, merge.out, good, merge.file("again.json", trace(0, first=1700000000000005)),
+                 words=["rank0.json", "again.json", "overlap by", "--rank FILE=N"], lines=1)
     merge.expect("a trace where the file to write belongs", 2, "--force", good, good,
                  words=["rank0.json has the name of a trace", "comes first"], lines=1)
     merge.expect("an empty file", 1, merge.out, merge.file("empty.json", b""), words=["empty.json"], lines=1)
@@ -82,6 +82,32 @@ def check_results(merge):
     done = merge.expect("quietly", 0, "--force", "--quiet", merge.out, good, other, has_output=True, lines=0)
     if done.stdout:
         merge.faults.append(f"--quiet prints {done.stdout!r}")
+
+
+def check_sets(merge):
+    """Copies, windows and ranks that are given by hand."""
+    good, copy = merge.folder / "rank0.json", merge.file("copy.json", trace(0))
+    merge.expect("a copy", 0, "--force", merge.out, good, copy, words=["copy.json: skipped", "a copy of that trace"],
+                 has_output=True, lines=1)
+    later = merge.file("later.json", trace(0, first=1700000001000000))
+    merge.expect("a later window", 0, "--force", merge.out, good, later,
+                 words=["later.json: another window of rank 0", "1 rank, 800 events"], has_output=True, lines=1)
+    merge.expect("two files of rank 0, one of them given another", 0, "--force", "--rank", "again.json=1", merge.out, good,
+                 merge.folder / "again.json", words=["2 ranks, 800 events", "rank from --rank"], has_output=True, lines=0)
+    merge.expect("a rank that is none", 1, "--force", "--rank", "again.json=x", merge.out, good,
+                 words=["'again.json=x'"], has_output=True, lines=1)
+    merge.out.unlink()
+
+
+def check_check(merge):
+    """--check says what is damaged, where, and writes nothing."""
+    text = trace(0, 5)
+    at = text.index(b'{"ph"', 200)
+    bad = merge.file("bad.json", text[:at + 15] + b'"' + text[at + 16:])
+    merge.expect("a damaged file", 1, "--check", bad, words=[f"from byte {at} of the JSON on, 1 event", "5 read = 4 stored",
+                                                            "1 rejected"], lines=1)
+    merge.expect("a whole file", 0, "--check", merge.folder / "rank0.json", words=["400 read = 400 stored"], lines=0)
+    merge.expect("no file", 2, "--check", words=["give the traces to check"], lines=1)
 
 
 def check_damage(merge):
@@ -106,7 +132,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         merge = Merge(build, pathlib.Path(folder))
-        for check in (check_use, check_refusals, check_results, check_damage):
+        for check in (check_use, check_refusals, check_check, check_results, check_sets, check_damage):
             check(merge)
     for fault in merge.faults:
         print(fault)

@@ -26,7 +26,7 @@ OWNERS = {
     "mpi.h": r"common/transport_mpi\.c",
     "pmix.h": r"launch/leave_main\.c",
     "msgpack.h": r"common/(codec|descriptor|msgpack)[a-z_]*\.[ch]|common/store_[a-z_]*\.[ch]",
-    "zstd.h": r"common/pack\.c",
+    "zstd.h": r"common/pack\.c|analysis/import/text_source\.c",
     "zlib.h": r"common/frame\.c|analysis/import/[a-z_]*\.c",
     "simdjson.h": r"analysis/import/[a-z_]*\.cc",
     "cupti.h": r"agent/capture/cupti_[a-z_]*\.[ch]|agent/capture/cuda_api/.*",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many files into one store: ranks, refusals, and that nothing half-written stays. */
+#include "import_place.h"
 #include "rkt_test.h"
 
 #include <fcntl.h>
@@ -17,78 +18,19 @@
 #define EVENT                                                                                 \
     "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":8,\"dur\":2," \
     "\"args\":{}}"
+#define LATER /* begins inside EVENT */                                                       \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":9,\"dur\":2," \
+    "\"args\":{}}"
 #define NO_RANK "{\"schemaVersion\":1,\"traceEvents\":[" EVENT "]}"
 #define RANK(n) "{\"distributedInfo\":{\"rank\":" #n "},\"traceEvents\":[" EVENT "]}"
 
-/* A folder of its own for each test. */
-struct place {
-    char folder[64];
-    char output[128];
-    char paths[8][128];
-    const char *list[8];
-    size_t count;
-};
-
-static int make_place(void **state)
-{
-    struct place *place = calloc(1, sizeof(*place));
-
-    assert_non_null(place);
-    (void)snprintf(place->folder, sizeof(place->folder), "/tmp/rkt-import-XXXXXX");
-    assert_non_null(mkdtemp(place->folder));
-    (void)snprintf(place->output, sizeof(place->output), "%s/out.rkt", place->folder);
-    *state = place;
-    return 0;
-}
-
-static int remove_place(void **state)
-{
-    struct place *place = *state;
-
-    for (size_t i = 0; i < place->count; i++)
-        (void)unlink(place->list[i]);
-    (void)unlink(place->output);
-    /* fails, and so does the test, when anything else was left behind */
-    assert_int_equal(rmdir(place->folder), 0);
-    free(place);
-    return 0;
-}
-
-static void add_bytes(struct place *place, const char *name, const void *bytes, size_t len)
-{
-    char path[sizeof(place->paths[0])];
-    FILE *out;
-
-    (void)snprintf(path, sizeof(path), "%s/%s", place->folder, name);
-    memcpy(place->paths[place->count], path, sizeof(path));
-    out = fopen(path, "wb");
-    assert_non_null(out);
-    assert_int_equal(fwrite(bytes, 1, len, out), len);
-    assert_int_equal(fclose(out), 0);
-    place->list[place->count] = place->paths[place->count];
-    place->count++;
-}
-
-static void add_file(struct place *place, const char *name, const char *text)
-{
-    add_bytes(place, name, text, strlen(text));
-}
-
-static enum rkt_status import(const struct place *place, struct rkt_import_report *report,
-                              struct rkt_error *err)
-{
-    struct rkt_import_options options = {place->list, place->count, place->output, false};
-
-    return rkt_import(&options, report, err);
-}
-
 /* The import fails, its text holds `words`, and no output is there. */
-static void assert_refused(const struct place *place, const char *words)
+static void assert_refused(const struct rkt_place *place, const char *words)
 {
     struct rkt_import_report report;
     struct rkt_error err = {0};
 
-    if (import(place, &report, &err) == RKT_OK)
+    if (rkt_import_place(place, &report, &err) == RKT_OK)
         fail_msg("an import is not refused: %s", words);
     if (!strstr(err.text, words) || strchr(err.text, '\n'))
         fail_msg("\"%s\" has no \"%s\"", err.text, words);
@@ -107,11 +49,11 @@ static void a_wrong_input_is_refused_in_one_line_and_leaves_nothing(void **state
         {"[1, 2, 3]", "no event that can be read"},
         {"[{\"a\": 1}, {\"b\": 2}]", "nothing in it is an event"},
     };
-    struct place *place = *state;
+    struct rkt_place *place = *state;
 
     for (size_t i = 0; i < sizeof(INPUTS) / sizeof(INPUTS[0]); i++) {
         place->count = 0;
-        add_file(place, "a.json", INPUTS[i].text);
+        rkt_add_file(place, "a.json", INPUTS[i].text);
         assert_refused(place, INPUTS[i].words);
         assert_refused(place, "a.json: "); /* the file is named */
     }
@@ -119,33 +61,34 @@ static void a_wrong_input_is_refused_in_one_line_and_leaves_nothing(void **state
 
 static void a_missing_input_is_refused(void **state)
 {
-    struct place *place = *state;
+    struct rkt_place *place = *state;
 
     place->list[place->count++] = "/nowhere/at/all.json";
     assert_refused(place, "/nowhere/at/all.json: cannot open");
 }
 
-static void two_files_of_one_rank_are_refused_with_both_names(void **state)
+static void two_traces_of_one_rank_are_refused_with_both_names(void **state)
 {
-    struct place *place = *state;
+    struct rkt_place *place = *state;
 
-    add_file(place, "a.json", RANK(3));
-    add_file(place, "b.json", RANK(1));
-    add_file(place, "c.json", RANK(3));
-    assert_refused(place, "two files of rank 3");
+    rkt_add_file(place, "a.json", RANK(3));
+    rkt_add_file(place, "b.json", RANK(1));
+    rkt_add_file(place, "c.json", "{\"distributedInfo\":{\"rank\":3},\"traceEvents\":[" LATER "]}");
+    assert_refused(place, "two traces of rank 3 overlap by 1.000 us");
     assert_refused(place, "a.json");
     assert_refused(place, "c.json");
 }
 
 static void an_output_that_exists_or_is_an_input_is_refused(void **state)
 {
-    struct place *place = *state;
-    struct rkt_import_options options = {place->list, 1, place->output, false};
+    struct rkt_place *place = *state;
+    struct rkt_import_options options = {
+        .paths = place->list, .path_count = 1, .output = place->output};
     struct rkt_import_report report;
     struct rkt_error err = {0};
 
-    add_file(place, "a.json", RANK(0));
-    add_file(place, "b.json", "precious");
+    rkt_add_file(place, "a.json", RANK(0));
+    rkt_add_file(place, "b.json", "precious");
     options.output = place->list[1];
     assert_rkt_status(rkt_import(&options, &report, &err), RKT_ERR_INVALID);
     assert_non_null(strstr(err.text, "exists"));
@@ -162,15 +105,15 @@ static void an_output_that_exists_or_is_an_input_is_refused(void **state)
 
 static void ranks_come_from_the_file_then_its_name_then_the_order(void **state)
 {
-    struct place *place = *state;
+    struct rkt_place *place = *state;
     struct rkt_import_report report;
     struct rkt_error err = {0};
 
-    add_file(place, "x.json", NO_RANK);
-    add_file(place, "run-rank2-trace.json", NO_RANK);
-    add_file(place, "rank7.json", RANK(0)); /* what the file says is stronger */
-    add_file(place, "y.json", NO_RANK);
-    assert_rkt_ok(import(place, &report, &err), err);
+    rkt_add_file(place, "x.json", NO_RANK);
+    rkt_add_file(place, "run-rank2-trace.json", NO_RANK);
+    rkt_add_file(place, "rank7.json", RANK(0)); /* what the file says is stronger */
+    rkt_add_file(place, "y.json", NO_RANK);
+    assert_rkt_ok(rkt_import_place(place, &report, &err), err);
     assert_int_equal(report.file_count, 4);
     for (uint32_t i = 0; i < 4; i++)
         assert_int_equal(report.files[i].rank, i);
@@ -185,14 +128,14 @@ static void ranks_come_from_the_file_then_its_name_then_the_order(void **state)
 
 static void the_store_says_which_rank_each_source_is(void **state)
 {
-    struct place *place = *state;
+    struct rkt_place *place = *state;
     struct rkt_import_report report;
     struct rkt_store_reader *reader;
     struct rkt_error err = {0};
 
-    add_file(place, "x.json", NO_RANK);
-    add_file(place, "y.json", RANK(0));
-    assert_rkt_ok(import(place, &report, &err), err);
+    rkt_add_file(place, "x.json", NO_RANK);
+    rkt_add_file(place, "y.json", RANK(0));
+    assert_rkt_ok(rkt_import_place(place, &report, &err), err);
     rkt_import_report_release(&report);
     assert_rkt_ok(rkt_store_reader_open(place->output, &reader, &err), err);
     assert_int_equal(rkt_store_reader_source_count(reader), 2);
@@ -208,17 +151,18 @@ static void the_store_says_which_rank_each_source_is(void **state)
 
 static void of_a_folder_files_that_are_no_trace_are_skipped_by_name(void **state)
 {
-    struct place *place = *state;
+    struct rkt_place *place = *state;
     const char *folder = place->folder;
-    struct rkt_import_options options = {&folder, 1, place->output, false};
+    struct rkt_import_options options = {
+        .paths = &folder, .path_count = 1, .output = place->output};
     struct rkt_import_report report;
     struct rkt_error err = {0};
 
-    add_file(place, "config.json", "{\"lr\": 0.1}");
-    add_file(place, "notes.txt", "hello");
-    add_file(place, "broken.json", "hello");
-    add_file(place, "worker10.json", NO_RANK);
-    add_file(place, "worker9.json", NO_RANK);
+    rkt_add_file(place, "config.json", "{\"lr\": 0.1}");
+    rkt_add_file(place, "notes.txt", "hello");
+    rkt_add_file(place, "broken.json", "hello");
+    rkt_add_file(place, "worker10.json", NO_RANK);
+    rkt_add_file(place, "worker9.json", NO_RANK);
     assert_rkt_ok(rkt_import(&options, &report, &err), err);
     assert_int_equal(report.file_count, 4);
     assert_int_equal(report.files[0].rank, 9);
@@ -229,21 +173,22 @@ static void of_a_folder_files_that_are_no_trace_are_skipped_by_name(void **state
 
 static void a_folder_without_a_trace_is_refused(void **state)
 {
-    struct place *place = *state;
+    struct rkt_place *place = *state;
     const char *folder = place->folder;
-    struct rkt_import_options options = {&folder, 1, place->output, false};
+    struct rkt_import_options options = {
+        .paths = &folder, .path_count = 1, .output = place->output};
     struct rkt_import_report report;
     struct rkt_error err = {0};
 
     assert_rkt_status(rkt_import(&options, &report, &err), RKT_ERR_FORMAT);
-    add_file(place, "config.json", "{\"lr\": 0.1}");
+    rkt_add_file(place, "config.json", "{\"lr\": 0.1}");
     assert_rkt_status(rkt_import(&options, &report, &err), RKT_ERR_FORMAT);
     assert_non_null(strstr(err.text, "none of its 1 files is a trace"));
 }
 
 static void br_15_a_cut_gzip_file_is_kept_as_far_as_it_goes_and_marked(void **state)
 {
-    struct place *place = *state;
+    struct rkt_place *place = *state;
     static char text[65536];
     static unsigned char packed[65536];
     struct rkt_import_report report;
@@ -268,10 +213,11 @@ static void br_15_a_cut_gzip_file_is_kept_as_far_as_it_goes_and_marked(void **st
     packed_bytes = sizeof(packed) - zlib.avail_out;
     deflateEnd(&zlib);
 
-    add_bytes(place, "cut.json.gz", packed, packed_bytes / 2);
-    assert_rkt_ok(import(place, &report, &err), err);
+    rkt_add_bytes(place, "cut.json.gz", packed, packed_bytes / 2);
+    assert_rkt_ok(rkt_import_place(place, &report, &err), err);
     assert_true(report.files[0].is_damaged);
-    assert_true(report.files[0].event_count > 50 && report.files[0].event_count < 400);
+    assert_true(report.files[0].fates[RKT_FATE_STORED] > 50 &&
+                report.files[0].fates[RKT_FATE_STORED] < 400);
     assert_non_null(strstr(report.files[0].note, "damaged at byte"));
     rkt_import_report_release(&report);
     assert_rkt_ok(rkt_store_reader_open(place->output, &reader, &err), err);
@@ -281,22 +227,22 @@ static void br_15_a_cut_gzip_file_is_kept_as_far_as_it_goes_and_marked(void **st
     (void)unlink(place->output);
 
     place->count = 0; /* nothing at all is readable */
-    add_bytes(place, "cut.json.gz", packed, 24);
+    rkt_add_bytes(place, "cut.json.gz", packed, 24);
     assert_refused(place, "damaged at byte 24");
 }
 
 static void br_35_a_file_without_calendar_time_is_said_to_be_on_no_common_clock(void **state)
 {
-    struct place *place = *state;
+    struct rkt_place *place = *state;
     struct rkt_import_report report;
     struct rkt_store_reader *reader;
     struct rkt_error err = {0};
 
-    add_file(place, "rank0.json", RANK(0));
-    add_file(place, "rank1.json",
-             "{\"distributedInfo\":{\"rank\":1},\"baseTimeNanoseconds\":1759300074000000000,"
-             "\"traceEvents\":[" EVENT "]}");
-    assert_rkt_ok(import(place, &report, &err), err);
+    rkt_add_file(place, "rank0.json", RANK(0));
+    rkt_add_file(place, "rank1.json",
+                 "{\"distributedInfo\":{\"rank\":1},\"baseTimeNanoseconds\":1759300074000000000,"
+                 "\"traceEvents\":[" EVENT "]}");
+    assert_rkt_ok(rkt_import_place(place, &report, &err), err);
     assert_non_null(strstr(report.warning, "1 of 2 files"));
     rkt_import_report_release(&report);
     assert_rkt_ok(rkt_store_reader_open(place->output, &reader, &err), err);
@@ -319,7 +265,9 @@ static void ranks_are_read_off_the_usual_names(void **state)
         {"/a/rank5/trace.json", 5},
         {"/rank1/x/rank2.json", 2},
         {"frank3.json", -1},
-        {"nccl_trace_rank_container-node02_5", -1},
+        {"nccl_trace_rank_container-node02_5", 5},
+        {"nccl_trace_rank_container-node02_17.json.gz", 17},
+        {"rank_node.json", -1},
         {"rank1694128201557.json", -1},
         {"host_1074.1694128201557.pt.trace.json", -1},
         {"rank", -1},
@@ -337,14 +285,14 @@ static void ranks_are_read_off_the_usual_names(void **state)
     }
 }
 
-#define IN_A_PLACE(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
+#define IN_A_PLACE(test) cmocka_unit_test_setup_teardown(test, rkt_make_place, rkt_remove_place)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_A_PLACE(a_wrong_input_is_refused_in_one_line_and_leaves_nothing),
         IN_A_PLACE(a_missing_input_is_refused),
-        IN_A_PLACE(two_files_of_one_rank_are_refused_with_both_names),
+        IN_A_PLACE(two_traces_of_one_rank_are_refused_with_both_names),
         IN_A_PLACE(an_output_that_exists_or_is_an_input_is_refused),
         IN_A_PLACE(ranks_come_from_the_file_then_its_name_then_the_order),
         IN_A_PLACE(the_store_says_which_rank_each_source_is),

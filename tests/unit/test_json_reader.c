@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <zlib.h>
+#include <zstd.h>
 
 #include "analysis/import/json_reader.h"
 #include "analysis/import/json_scan.h"
@@ -380,6 +381,42 @@ static void br_15_a_damaged_gzip_file_keeps_what_came_before_and_says_where(void
     assert_true(damage.is_damaged);
 }
 
+static void all_frames_of_a_zstd_file_are_read_and_a_cut_one_is_said(void **state)
+{
+    static char json[65536];
+    static unsigned char packed[65536];
+    size_t len = make_awkward(json, 100);
+    size_t used = 0;
+    struct rkt_text_damage damage;
+    struct rkt_json_stats stats;
+
+    (void)state;
+    for (size_t at = 0; at < len; at += 3000)
+        used += ZSTD_compress(packed + used, sizeof(packed) - used, json + at,
+                              len - at < 3000 ? len - at : 3000, 3);
+    assert_rkt_status(walk(packed, used, 0, &seen, &stats, &damage), RKT_OK);
+    assert_int_equal(stats.event_count, 100);
+    assert_int_equal(stats.json_bytes, len);
+    assert_false(damage.is_damaged);
+
+    memset(packed + used, 'g', 7);
+    assert_rkt_status(walk(packed, used + 7, 0, &seen, &stats, &damage), RKT_OK);
+    assert_int_equal(stats.event_count, 100);
+    assert_true(damage.is_damaged);
+    assert_int_equal(damage.file_offset, used);
+
+    assert_rkt_status(walk(packed, used / 2, 0, &seen, &stats, &damage), RKT_OK);
+    assert_true(stats.event_count > 10 && stats.event_count < 100);
+    assert_true(damage.is_damaged && stats.is_cut);
+    assert_int_equal(damage.file_offset, used / 2);
+
+    used = ZSTD_findFrameCompressedSize(packed, used);
+    packed[used] ^= 0x55; /* the second frame is none */
+    assert_rkt_status(walk(packed, used + 100, 0, &seen, &stats, &damage), RKT_OK);
+    assert_true(damage.is_damaged && stats.is_cut);
+    assert_int_equal(damage.file_offset, used);
+}
+
 static void texts_are_unescaped_to_bytes(void **state)
 {
     static const char *const PAIRS[][2] = {
@@ -414,6 +451,7 @@ int main(void)
         cmocka_unit_test(br_14_a_gzip_file_of_flush_blocks_is_read_to_its_real_end),
         cmocka_unit_test(br_13_all_members_of_a_gzip_file_are_read),
         cmocka_unit_test(br_15_a_damaged_gzip_file_keeps_what_came_before_and_says_where),
+        cmocka_unit_test(all_frames_of_a_zstd_file_are_read_and_a_cut_one_is_said),
         cmocka_unit_test(texts_are_unescaped_to_bytes),
     };
 
