@@ -5,37 +5,32 @@
 #include <string.h>
 
 #include "agent/capture/capture.h"
+#include "agent/capture/open_events.h"
 #include "agent/capture/steps.h"
 #include "agent/include/ranktrace.h"
 #include "common/clock.h"
 
-#define OPEN_BUCKETS_MAX 1024u /* DDP has some tens of buckets in a step */
-
-enum slot_state {
-    SLOT_FREE = 0,
-    SLOT_BUSY = 1, /* one thread fills or reads it */
-    SLOT_OPEN = 2,
-    SLOT_STATE_BITS = 2,
-};
-
-struct bucket_slot {
-    /* (use << SLOT_STATE_BITS) | state: a handle of an earlier use does not fit */
-    _Atomic uint64_t tag;
-    struct rkt_event event;
-};
-
 struct rkt_marks {
-    _Atomic uint32_t next_slot;
-    struct bucket_slot slots[OPEN_BUCKETS_MAX];
+    struct rkt_open_events *buckets;
 };
 
 struct rkt_marks *rkt_marks_create(void)
 {
-    return calloc(1, sizeof(struct rkt_marks));
+    struct rkt_marks *marks = calloc(1, sizeof(*marks));
+
+    if (marks)
+        marks->buckets = rkt_open_events_create();
+    if (marks && marks->buckets)
+        return marks;
+    free(marks);
+    return NULL;
 }
 
 void rkt_marks_destroy(struct rkt_marks *marks)
 {
+    if (!marks)
+        return;
+    rkt_open_events_destroy(marks->buckets);
     free(marks);
 }
 
@@ -92,7 +87,7 @@ static void open_range(struct rkt_capture *capture, uint8_t type, const char *na
     range->start_ns = now_ns;
     range->type = type;
     range->name_id = name ? rkt_intern_name(capture->intern, name, strlen(name)) : 0;
-    range->is_step = rkt_steps_range_pushed(capture, thread, name, now_ns);
+    range->is_step = rkt_steps_range_pushed(capture, thread, range->name_id, now_ns);
 }
 
 /* Push the innermost open range, as ended at end_ns. */
@@ -187,7 +182,7 @@ void ranktrace_mark(const char *name)
     thread = rkt_threads_get(capture->threads);
     event.thread_id = thread ? thread->thread_id : 0;
     (void)rkt_threads_push(capture->threads, &event);
-    rkt_steps_marked(capture, thread, name, now_ns);
+    rkt_steps_marked(capture, thread, event.name_id, now_ns);
 }
 
 int ranktrace_is_active(void)
@@ -197,74 +192,30 @@ int ranktrace_is_active(void)
 
 /* ---- buckets ---- */
 
-/* A free slot, now BUSY; OPEN_BUCKETS_MAX when there is none. *tag_out is as OPEN will be. */
-static size_t take_slot(struct rkt_marks *marks, uint64_t *tag_out)
-{
-    uint32_t first = atomic_fetch_add_explicit(&marks->next_slot, 1, memory_order_relaxed);
-
-    for (uint32_t i = 0; i < OPEN_BUCKETS_MAX; i++) {
-        size_t at = (first + i) % OPEN_BUCKETS_MAX;
-        uint64_t tag = atomic_load_explicit(&marks->slots[at].tag, memory_order_relaxed);
-
-        if ((tag & ((1u << SLOT_STATE_BITS) - 1)) != SLOT_FREE)
-            continue;
-        /* acquire: the last user has read the slot */
-        if (atomic_compare_exchange_strong_explicit(&marks->slots[at].tag, &tag, tag | SLOT_BUSY,
-                                                    memory_order_acquire, memory_order_relaxed)) {
-            *tag_out = tag | SLOT_OPEN;
-            return at;
-        }
-    }
-    return OPEN_BUCKETS_MAX;
-}
-
-/* Take the event out of a slot that is open under this tag; false when it is not. */
-static bool empty_slot(struct bucket_slot *slot, uint64_t tag, struct rkt_event *event_out)
-{
-    uint64_t use = tag >> SLOT_STATE_BITS;
-
-    /* acquire: the event, as its beginner wrote it */
-    if (!atomic_compare_exchange_strong_explicit(&slot->tag, &tag,
-                                                 (use << SLOT_STATE_BITS) | SLOT_BUSY,
-                                                 memory_order_acquire, memory_order_relaxed))
-        return false;
-    *event_out = slot->event;
-    atomic_store_explicit(&slot->tag, (use + 1) << SLOT_STATE_BITS, memory_order_release);
-    return true;
-}
-
-/* A handle is tag * OPEN_BUCKETS_MAX + slot; never 0, since the tag says OPEN. */
 uint64_t ranktrace_bucket_begin(uint32_t index, uint64_t bytes, uint32_t param_count)
 {
     struct rkt_capture *capture = recording();
     const struct rkt_thread *thread;
-    struct bucket_slot *slot;
-    uint64_t now_ns;
-    uint64_t tag;
-    size_t at;
+    struct rkt_event event;
+    uint64_t handle;
 
     if (!capture)
         return 0;
-    now_ns = rkt_now_raw_ns();
-    at = take_slot(capture->marks, &tag);
-    if (at == OPEN_BUCKETS_MAX) {
-        rkt_threads_push_loss(capture->threads, RKT_LOSS_TOO_MANY_OPEN, RKT_EVENT_BUCKET, 1, 0);
-        return 0;
-    }
-    slot = &capture->marks->slots[at];
-    thread = rkt_threads_get(capture->threads);
-    slot->event = (struct rkt_event){
+    event = (struct rkt_event){
         .kind = RKT_EVENT_BUCKET,
         .clock_id = RKT_CLOCK_MONOTONIC_RAW,
-        .start_ns = now_ns,
-        .thread_id = thread ? thread->thread_id : 0,
+        .start_ns = rkt_now_raw_ns(),
         .bucket = {.bytes = bytes,
                    .step = rkt_steps_now(capture->steps),
                    .index = index,
                    .param_count = param_count},
     };
-    atomic_store_explicit(&slot->tag, tag, memory_order_release);
-    return tag * OPEN_BUCKETS_MAX + at;
+    thread = rkt_threads_get(capture->threads);
+    event.thread_id = thread ? thread->thread_id : 0;
+    handle = rkt_open_events_begin(capture->marks->buckets, &event);
+    if (handle == 0)
+        rkt_threads_push_loss(capture->threads, RKT_LOSS_TOO_MANY_OPEN, RKT_EVENT_BUCKET, 1, 0);
+    return handle;
 }
 
 void ranktrace_bucket_end(uint64_t handle)
@@ -273,9 +224,7 @@ void ranktrace_bucket_end(uint64_t handle)
     uint64_t now_ns = rkt_now_raw_ns();
     struct rkt_event event;
 
-    if (!capture || handle == 0 ||
-        !empty_slot(&capture->marks->slots[handle % OPEN_BUCKETS_MAX], handle / OPEN_BUCKETS_MAX,
-                    &event))
+    if (!capture || !rkt_open_events_end(capture->marks->buckets, handle, &event))
         return;
     event.end_ns = now_ns;
     (void)rkt_threads_push(capture->threads, &event);
@@ -285,15 +234,8 @@ void ranktrace_bucket_end(uint64_t handle)
 
 void rkt_marks_close(struct rkt_marks *marks, struct rkt_threads *threads)
 {
-    for (size_t i = 0; i < OPEN_BUCKETS_MAX; i++) {
-        uint64_t tag = atomic_load_explicit(&marks->slots[i].tag, memory_order_relaxed);
-        struct rkt_event event;
+    struct rkt_event event;
 
-        if ((tag & ((1u << SLOT_STATE_BITS) - 1)) != SLOT_OPEN ||
-            !empty_slot(&marks->slots[i], tag, &event))
-            continue;
-        event.end_ns = event.start_ns;
-        event.flags = RKT_FLAG_NO_END;
+    while (rkt_open_events_take(marks->buckets, &event))
         (void)rkt_threads_push(threads, &event);
-    }
 }

@@ -99,12 +99,12 @@ uint64_t rkt_steps_activity(const struct rkt_steps *steps)
 /* ---- ranges ---- */
 
 /* As the report reads them: "train_step" 12 times is 0 to 11, "ProfilerStep#12" is 12. */
-static uint64_t step_number(const char *rest, uint64_t otherwise)
+static uint64_t step_number(const char *rest, size_t len_bytes, uint64_t otherwise)
 {
     uint64_t number = 0;
     size_t count = 0;
 
-    for (; rest[count] >= '0' && rest[count] <= '9'; count++) {
+    for (; count < len_bytes && rest[count] >= '0' && rest[count] <= '9'; count++) {
         if (count == DIGITS_MAX)
             return otherwise;
         number = number * 10 + (uint64_t)(rest[count] - '0');
@@ -112,16 +112,20 @@ static uint64_t step_number(const char *rest, uint64_t otherwise)
     return count > 0 ? number : otherwise;
 }
 
-/* What follows the step range's name in `name`; NULL when it is another name. */
-static const char *rest_of_name(const struct rkt_capture *capture, const char *name)
+/* What follows the step range's name in this name; NULL when it is another one. */
+static const char *rest_of_name(const struct rkt_capture *capture, uint32_t name_id,
+                                size_t *rest_bytes_out)
 {
     const char *prefix = capture->config.step_range;
+    size_t prefix_bytes = strlen(prefix);
+    const char *name;
+    size_t len_bytes;
 
-    while (*prefix && *prefix == *name) {
-        prefix++;
-        name++;
-    }
-    return *prefix ? NULL : name;
+    if (!rkt_region_name(capture->region, name_id, &name, &len_bytes) || len_bytes < prefix_bytes ||
+        memcmp(name, prefix, prefix_bytes) != 0)
+        return NULL;
+    *rest_bytes_out = len_bytes - prefix_bytes;
+    return name + prefix_bytes;
 }
 
 static bool does_thread_count(struct rkt_steps *steps, uint32_t thread_id)
@@ -135,23 +139,24 @@ static bool does_thread_count(struct rkt_steps *steps, uint32_t thread_id)
 
 /* Whether a step begins with this name here; it has begun then. */
 static bool begin_by_name(struct rkt_capture *capture, const struct rkt_thread *thread,
-                          const char *name, uint64_t now_ns)
+                          uint32_t name_id, uint64_t now_ns)
 {
     struct rkt_steps *steps = capture->steps;
-    const char *rest = are_ranges(capture) && name ? rest_of_name(capture, name) : NULL;
+    size_t rest_bytes;
+    const char *rest = are_ranges(capture) ? rest_of_name(capture, name_id, &rest_bytes) : NULL;
 
     if (!rest || !thread || !does_thread_count(steps, thread->thread_id) ||
         atomic_load_explicit(&steps->is_range_open, memory_order_relaxed))
         return false;
-    begin_step(capture, step_number(rest, steps->range_count), now_ns);
+    begin_step(capture, step_number(rest, rest_bytes, steps->range_count), now_ns);
     steps->range_count++;
     return true;
 }
 
 bool rkt_steps_range_pushed(struct rkt_capture *capture, const struct rkt_thread *thread,
-                            const char *name, uint64_t now_ns)
+                            uint32_t name_id, uint64_t now_ns)
 {
-    if (!begin_by_name(capture, thread, name, now_ns))
+    if (!begin_by_name(capture, thread, name_id, now_ns))
         return false;
     atomic_store_explicit(&capture->steps->is_range_open, true, memory_order_relaxed);
     return true;
@@ -164,9 +169,9 @@ void rkt_steps_range_popped(struct rkt_capture *capture, uint64_t now_ns)
 }
 
 void rkt_steps_marked(struct rkt_capture *capture, const struct rkt_thread *thread,
-                      const char *name, uint64_t now_ns)
+                      uint32_t name_id, uint64_t now_ns)
 {
-    (void)begin_by_name(capture, thread, name, now_ns);
+    (void)begin_by_name(capture, thread, name_id, now_ns);
 }
 
 void rkt_steps_close(struct rkt_capture *capture)

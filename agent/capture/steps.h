@@ -36,16 +36,16 @@ uint64_t rkt_steps_now(const struct rkt_steps *steps);
 uint64_t rkt_steps_activity(const struct rkt_steps *steps);
 
 /*
- * A range of this name (NULL: none) was pushed at now_ns. True when a step began with it, and ends
+ * A range of this name (0: none) was pushed at now_ns. True when a step began with it, and ends
  * with it: rkt_steps_range_popped().
  */
 bool rkt_steps_range_pushed(struct rkt_capture *capture, const struct rkt_thread *thread,
-                            const char *name, uint64_t now_ns);
+                            uint32_t name_id, uint64_t now_ns);
 void rkt_steps_range_popped(struct rkt_capture *capture, uint64_t now_ns);
 
 /* A mark of this name: a step that ends where the next one begins. */
 void rkt_steps_marked(struct rkt_capture *capture, const struct rkt_thread *thread,
-                      const char *name, uint64_t now_ns);
+                      uint32_t name_id, uint64_t now_ns);
 
 /* The process ends: a step that is open goes out as begun but not ended. */
 void rkt_steps_close(struct rkt_capture *capture);

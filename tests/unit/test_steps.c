@@ -97,7 +97,7 @@ static void ranges_of_the_asked_name_are_the_steps(void **state)
 {
     static const uint64_t numbers[] = {0, 1, 17, 3, 4};
     struct job *job = *state;
-    const struct rkt_event *steps[5];
+    struct rkt_event steps[5] = {0};
     size_t count = 0;
 
     strcpy(job->capture.step_range, "train_step");
@@ -108,11 +108,11 @@ static void ranges_of_the_asked_name_are_the_steps(void **state)
             continue;
         assert_true(count < 5);
         assert_int_equal(job->events[i].range.value, numbers[count]);
-        steps[count++] = &job->events[i];
+        steps[count++] = job->events[i];
     }
     assert_int_equal(count, 5);
-    assert_true(steps[0]->end_ns <= steps[1]->start_ns);    /* it ended with its range */
-    assert_int_equal(steps[3]->end_ns, steps[4]->start_ns); /* a mark: the next one ends it */
+    assert_true(steps[0].end_ns <= steps[1].start_ns);    /* it ended with its range */
+    assert_int_equal(steps[3].end_ns, steps[4].start_ns); /* a mark: the next one ends it */
     assert_int_equal(job->last_step, 4);
     assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_USER, NULL), 7);
 }
