@@ -67,6 +67,18 @@ static enum rkt_status read_nccl(const char *text, struct rkt_capture_config *co
     return RKT_OK;
 }
 
+static enum rkt_status read_step_range(const char *name, struct rkt_capture_config *config,
+                                       struct rkt_error *err)
+{
+    if (name && strlen(name) >= sizeof(config->step_range))
+        return rkt_fail(err, RKT_ERR_INVALID,
+                        "option '--step-range': '%s' is longer than %zu bytes", name,
+                        sizeof(config->step_range) - 1);
+    if (name)
+        memcpy(config->step_range, name, strlen(name) + 1);
+    return RKT_OK;
+}
+
 enum rkt_status rkt_capture_options_read(const struct rkt_capture_options *asked,
                                          struct rkt_capture_config *config_out,
                                          struct rkt_error *err)
@@ -78,6 +90,8 @@ enum rkt_status rkt_capture_options_read(const struct rkt_capture_options *asked
         status = read_graphs(asked->graphs, &config, err);
     if (status == RKT_OK)
         status = read_nccl(asked->nccl, &config, err);
+    if (status == RKT_OK)
+        status = read_step_range(asked->step_range, &config, err);
     if (status == RKT_OK)
         *config_out = config;
     return status;
@@ -104,6 +118,7 @@ bool rkt_capture_options_export(const struct rkt_capture_options *asked)
     return setenv("RANKTRACE_CAPTURE", asked->capture, 1) == 0 &&
            setenv("RANKTRACE_GRAPHS", asked->graphs, 1) == 0 &&
            setenv("RANKTRACE_NCCL", asked->nccl, 1) == 0 &&
-           setenv("RANKTRACE_GPU_SAMPLES", asked->gpu_samples, 1) == 0;
+           setenv("RANKTRACE_GPU_SAMPLES", asked->gpu_samples, 1) == 0 &&
+           (!asked->step_range || setenv("RANKTRACE_STEP_RANGE", asked->step_range, 1) == 0);
     /* NOLINTEND(concurrency-mt-unsafe) */
 }

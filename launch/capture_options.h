@@ -23,6 +23,7 @@ struct rkt_capture_options {
     const char *graphs;
     const char *nccl;
     const char *gpu_samples;
+    const char *step_range; /* NULL: not given */
 };
 
 /* Rows of an option table, for a struct with the member `asked` of the type above. */
@@ -37,7 +38,10 @@ struct rkt_capture_options {
      "how deep NCCL is looked into; more costs the job: see launch/README.md"}, \
     {"gpu-samples", 0, "RANKTRACE_GPU_SAMPLES", RKT_OPTION_STRING, \
      offsetof(type, asked.gpu_samples), "TIME|off", "1s", \
-     "how often clocks, power and utilisation of the GPUs are read (NVML); from 10ms on"}
+     "how often clocks, power and utilisation of the GPUs are read (NVML); from 10ms on"}, \
+    {"step-range", 0, "RANKTRACE_STEP_RANGE", RKT_OPTION_STRING, \
+     offsetof(type, asked.step_range), "NAME", NULL, \
+     "ranges (NVTX, ranktrace.h) whose names begin so are the steps"}
 /* clang-format on */
 
 /* RKT_ERR_INVALID: a text that makes no sense, said by the option's name. */

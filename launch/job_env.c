@@ -108,9 +108,13 @@ static void add_tracing(struct builder *builder, const struct rkt_job_env_plan *
 
     set_where_unset(builder, "CUDA_INJECTION64_PATH", plan->capture_library);
     set_where_unset(builder, "NCCL_PROFILER_PLUGIN", plan->capture_library);
+    if (!plan->has_no_nvtx)
+        set_where_unset(builder, "NVTX_INJECTION64_PATH", plan->capture_library);
     /* From outside they are another run's. */
     replace(builder, "RANKTRACE_SOCKET", plan->socket_path);
     replace(builder, "RANKTRACE_LIBRARY", plan->capture_library);
+    if (plan->torch_hook_dir && plan->has_no_sync_lines)
+        replace(builder, "RANKTRACE_SYNC_LINES", "0");
     if (plan->torch_hook_dir) {
         remove_variable(builder, "PYTHONPATH");
         add(builder, "PYTHONPATH", plan->torch_hook_dir,

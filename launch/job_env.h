@@ -8,8 +8,8 @@
  * Pure: an environment in, an environment out.
  *
  *  - set only where unset: RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR
- *    MASTER_PORT, CUDA_INJECTION64_PATH, NCCL_PROFILER_PLUGIN
- *  - set always: RANKTRACE_SOCKET, RANKTRACE_LIBRARY; and the torch hook's folder goes in front of PYTHONPATH
+ *    MASTER_PORT, CUDA_INJECTION64_PATH, NCCL_PROFILER_PLUGIN, NVTX_INJECTION64_PATH
+ *  - set always: RANKTRACE_SOCKET, RANKTRACE_LIBRARY; RANKTRACE_SYNC_LINES where it is off; and the torch hook's folder goes in front of PYTHONPATH
  *  - removed, where our sidecar is an MPI process: what would make a second MPI in the job
  *    attach to ours (PMIX_*, PMI_*, OMPI_MCA_orte_*, OMPI_MCA_ess_*)
  *
@@ -33,6 +33,8 @@ struct rkt_job_env_plan {
     const char *socket_path;
     const char *capture_library;
     const char *torch_hook_dir;
+    bool has_no_nvtx;       /* NVTX is not captured */
+    bool has_no_sync_lines; /* the torch hook does not look for calls that wait for the GPU */
 };
 
 /*

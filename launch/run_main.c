@@ -33,6 +33,7 @@ struct run_options {
     const char *on_usr2;
     bool is_per_node;
     bool has_no_report;
+    bool has_no_sync_lines;
     bool is_verbose;
 };
 
@@ -60,6 +61,8 @@ static const struct rkt_option OPTIONS[] = {
      "TIME", "10min", "longest time that making the report may take"},
     {"kill-after", 0, "RANKTRACE_KILL_AFTER", RKT_OPTION_DURATION, FIELD(kill_after_ns), "TIME",
      "10s", "from SIGTERM to SIGKILL for a job that is ended because another failed"},
+    {"no-sync-lines", 0, NULL, RKT_OPTION_FLAG, FIELD(has_no_sync_lines), NULL, NULL,
+     "do not look for the Python lines that wait for the GPU (RANKTRACE_SYNC_LINES=0)"},
     {"verbose", 'v', NULL, RKT_OPTION_FLAG, FIELD(is_verbose), NULL, NULL,
      "say what is going on (RANKTRACE_LOG=info)"},
 };
@@ -89,7 +92,7 @@ static const char *const OTHER_VARIABLES[] = {
     "RANKTRACE_COMMAND",       "RANKTRACE_FLUSH_INTERVAL",
     "RANKTRACE_QUEUE_BYTES",   "RANKTRACE_RING_COUNT",
     "RANKTRACE_RING_CAPACITY", "RANKTRACE_HEAP_BYTES",
-    "RANKTRACE_STEP_RANGE",    "RANKTRACE_COMM_KERNEL",
+    "RANKTRACE_SYNC_LINES",    "RANKTRACE_COMM_KERNEL",
 };
 #define OPTION_COUNT (sizeof(OPTIONS) / sizeof(OPTIONS[0]))
 #define OTHER_COUNT (sizeof(OTHER_VARIABLES) / sizeof(OTHER_VARIABLES[0]))
@@ -212,7 +215,7 @@ static enum rkt_status read_on_usr2(const char *text, enum rkt_on_usr2 *on_usr2_
 /* The rest is wrong use by the command line or by the way of starting. */
 static enum rkt_status check(const struct run_options *options, char *const *command,
                              const struct rkt_rank_env *ranks, bool *needs_mpi_out,
-                             struct rkt_error *err)
+                             struct rkt_job_env_plan *plan, struct rkt_error *err)
 {
     struct rkt_capture_config capture;
     struct rkt_window_plan windows;
@@ -231,6 +234,8 @@ static enum rkt_status check(const struct run_options *options, char *const *com
         status = rkt_capture_options_gpu_interval(&options->asked, &gpu_interval_ns, err);
     if (status != RKT_OK)
         return status;
+    plan->has_no_nvtx = !(capture.mask & RKT_CAPTURE_NVTX);
+    plan->has_no_sync_lines = options->has_no_sync_lines;
     status = rkt_check_command(command[0], rkt_env_get(environ, "PATH"), err);
     if (status == RKT_OK)
         status = rkt_check_launch(environ, ranks, needs_mpi_out, err);
@@ -276,7 +281,7 @@ static enum rkt_status run(const struct run_options *options, char *const *comma
     bool needs_mpi = false;
     enum rkt_status status;
 
-    status = check(options, command, ranks, &needs_mpi, err);
+    status = check(options, command, ranks, &needs_mpi, &config.job.plan, err);
     if (status == RKT_OK)
         status = read_on_usr2(options->on_usr2, &config.on_usr2, err);
     if (status == RKT_OK)
@@ -293,6 +298,8 @@ static enum rkt_status run(const struct run_options *options, char *const *comma
         warn_unknown();
         warn_taken(env, "CUDA_INJECTION64_PATH");
         warn_taken(env, "NCCL_PROFILER_PLUGIN");
+        if (!config.job.plan.has_no_nvtx)
+            warn_taken(env, "NVTX_INJECTION64_PATH");
     }
     return rkt_supervise(&config, rkt_env_get(env, "XDG_RUNTIME_DIR"), exit_code_out, err);
 }

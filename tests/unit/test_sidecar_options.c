@@ -46,7 +46,7 @@ static void values_are_taken(void **state)
     (void)state;
     assert_rkt_ok(parse((const char *[]){"--socket", "/x", "--per-node", "--on-failure", "wait",
                                          "--capture=nccl,marks", "--graphs=launch", "--nccl=proxy",
-                                         "--gpu-samples=off", NULL},
+                                         "--step-range=train_step", "--gpu-samples=off", NULL},
                         &options, &err),
                   err);
     assert_true(options.per_node);
@@ -55,6 +55,7 @@ static void values_are_taken(void **state)
     assert_int_equal(options.capture_config.graph_level, RKT_GRAPH_LEVEL_LAUNCH);
     assert_int_equal(options.capture_config.nccl_level, RKT_NCCL_LEVEL_PROXY);
     assert_int_equal(options.gpu_interval_ns, 0);
+    assert_string_equal(options.capture_config.step_range, "train_step");
 }
 
 static void values_without_sense_are_refused_by_name(void **state)
@@ -73,6 +74,9 @@ static void values_without_sense_are_refused_by_name(void **state)
         {"unknown capture", "--capture=cupti,hip", "hip"},
         {"unknown depth of graphs", "--graphs=edge", "edge"},
         {"unknown depth of NCCL", "--nccl=deep", "deep"},
+        {"name of a step's range too long",
+         "--step-range=0123456789012345678901234567890123456789012345678901234567890123",
+         "--step-range"},
         {"samples of GPUs too often", "--gpu-samples=9ms", "--gpu-samples"},
         {"samples of GPUs too rarely", "--gpu-samples=2h", "--gpu-samples"},
         {"samples of GPUs without a unit", "--gpu-samples=100", "--gpu-samples"},
