@@ -172,5 +172,7 @@ uint8_t rkt_datatype_parse(const char *text)
 
 uint32_t rkt_datatype_bytes(uint8_t datatype)
 {
+    if (datatype == RKT_DATATYPE_BYTE_COUNT)
+        return 1;
     return datatype < COUNT(DATATYPES) ? DATATYPES[datatype].bytes : 0;
 }

@@ -12,6 +12,7 @@ enum rkt_event_flag {
     RKT_FLAG_IMPLICIT_GROUP = 4, /* NCCL group of one call */
     RKT_FLAG_NO_END = 8,         /* the end was not seen; end_ns == start_ns */
     RKT_FLAG_SEND = 16,          /* NCCL network work: sends; else it receives */
+    RKT_FLAG_BY_NVTX = 32,       /* NCCL: told by its NVTX ranges, not by its profiler plugin */
 };
 
 /* RKT_EVENT_API: type */
@@ -95,6 +96,7 @@ enum rkt_nccl_func {
 
 /* ncclDataType_t's own values; 255 = unknown */
 #define RKT_DATATYPE_UNKNOWN 255u
+#define RKT_DATATYPE_BYTE_COUNT 254u /* not told; count is in bytes */
 
 enum rkt_nccl_algo {
     RKT_ALGO_UNKNOWN = 0,

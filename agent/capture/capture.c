@@ -12,6 +12,7 @@
 #include "agent/capture/cupti_source.h"
 #include "agent/capture/marks.h"
 #include "agent/capture/nccl_source.h"
+#include "agent/capture/nvtx_source.h"
 #include "agent/capture/steps.h"
 #include "agent/capture/window.h"
 #include "common/log.h"
@@ -118,6 +119,7 @@ static void close_at_exit(void)
         return;
     rkt_steps_close(capture);
     rkt_marks_close(capture->marks, capture->threads);
+    rkt_nvtx_source_close(capture);
     if (rkt_cupti_source_stop(capture->cupti))
         rkt_region_set_closed(capture->region);
     set_state(STATE_OFF);
@@ -127,6 +129,7 @@ static void close_at_exit(void)
 
 static void destroy_parts(struct rkt_capture *capture)
 {
+    rkt_nvtx_source_destroy(capture->nvtx);
     rkt_nccl_source_destroy(capture->nccl);
     rkt_cupti_source_destroy(capture->cupti);
     rkt_marks_destroy(capture->marks);
@@ -163,8 +166,9 @@ static struct rkt_capture *create_parts(struct rkt_region *region, int socket_fd
     capture->marks = rkt_marks_create();
     capture->cupti = rkt_cupti_source_create();
     capture->nccl = rkt_nccl_source_create(config);
+    capture->nvtx = rkt_nvtx_source_create();
     if (!capture->threads || !capture->steps || !capture->window || !capture->marks ||
-        !capture->cupti || !capture->nccl) {
+        !capture->cupti || !capture->nccl || !capture->nvtx) {
         destroy_parts(capture);
         return NULL;
     }
@@ -241,6 +245,11 @@ struct rkt_capture *rkt_capture_get(enum rkt_capture_bit source)
         return NULL;
     capture = atomic_load_explicit(&process.capture, memory_order_relaxed);
     return capture->config.mask & source ? capture : NULL;
+}
+
+bool rkt_capture_is_starting(void)
+{
+    return state_now() == STATE_NEW;
 }
 
 struct rkt_capture *rkt_capture_started(void)

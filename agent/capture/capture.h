@@ -7,6 +7,7 @@
  *
  *     CUDA ─InitializeInjection─▶ cupti_source ─┐
  *     NCCL ─ncclProfiler_v*─────▶ nccl_source  ─┼─▶ thread ─▶ ring ═▶ sidecar
+ *     NVTX ─InitializeInjectionNvtx2▶ nvtx_source
  *     job ──ranktrace_*─────────▶ marks        ─┘
  *
  * Starts with the first use of any role: connects to RANKTRACE_SOCKET and maps the region.
@@ -32,6 +33,7 @@
 struct rkt_cupti_source;
 struct rkt_marks;
 struct rkt_nccl_source;
+struct rkt_nvtx_source;
 struct rkt_steps;
 struct rkt_window;
 
@@ -45,6 +47,7 @@ struct rkt_capture {
     struct rkt_marks *marks;
     struct rkt_cupti_source *cupti;
     struct rkt_nccl_source *nccl;
+    struct rkt_nvtx_source *nvtx;
     struct rkt_capture_config config;
     int socket_fd; /* its hang-up: the sidecar is gone */
     ino_t socket_inode;
@@ -52,6 +55,9 @@ struct rkt_capture {
 
 /* The capture for a source; starts it if need be. NULL: off, or this source is not wanted. */
 struct rkt_capture *rkt_capture_get(enum rkt_capture_bit source);
+
+/* Whether it is neither on nor off yet: another thread is at it. */
+bool rkt_capture_is_starting(void);
 
 /* The capture that was started, if off by now; NULL: none. For callbacks that come late. */
 struct rkt_capture *rkt_capture_started(void);

@@ -35,6 +35,7 @@ struct rkt_nccl_source {
     struct rkt_nccl_slots *operations; /* COLL and P2P, which others name as their parent */
 
     _Atomic bool is_open;
+    _Atomic bool has_plugin; /* NCCL has told us of a communicator */
     /* Guards the list, and the masks of NCCL against a communicator's end, for a few stores: NCCL
      * may be unmapped after that. Taken by init, finalize and a window's edge, never for an event. */
     pthread_mutex_t mask_lock;

@@ -90,6 +90,12 @@ void rkt_nccl_source_set_open(struct rkt_nccl_source *source, bool is_open)
     pthread_mutex_unlock(&source->mask_lock);
 }
 
+bool rkt_nccl_source_needs_nvtx(const struct rkt_nccl_source *source)
+{
+    return !atomic_load_explicit(&source->has_plugin, memory_order_relaxed) &&
+           atomic_load_explicit(&source->is_open, memory_order_relaxed);
+}
+
 /* ---- communicators ---- */
 
 static uint32_t to_count(int value)
@@ -152,6 +158,7 @@ struct rkt_nccl_comm *rkt_nccl_comm_open(const struct rkt_nccl_comm_info *info)
     comm->wanted = capture->nccl->wanted & info->known;
     atomic_init(&comm->is_announced, info->is_unknown);
     publish_comm(capture->nccl, comm);
+    atomic_store_explicit(&capture->nccl->has_plugin, true, memory_order_relaxed);
     if (!info->is_unknown)
         rkt_nccl_comm_announce(capture, comm);
     errno = saved_errno;

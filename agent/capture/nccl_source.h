@@ -57,6 +57,12 @@ void rkt_nccl_source_destroy(struct rkt_nccl_source *source);
  */
 void rkt_nccl_source_set_open(struct rkt_nccl_source *source, bool is_open);
 
+/*
+ * Whether what NCCL's NVTX ranges say must do: the window is open, and no communicator has come
+ * through the plugin, as with NCCL before 2.23 and under another tool's plugin.
+ */
+bool rkt_nccl_source_needs_nvtx(const struct rkt_nccl_source *source);
+
 /* Grows while the job goes on, as far as its collectives show. */
 uint64_t rkt_nccl_source_activity(const struct rkt_nccl_source *source);
 

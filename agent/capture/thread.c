@@ -90,6 +90,7 @@ static struct rkt_thread *claim(struct rkt_threads *threads)
     thread->thread_id = thread_id;
     thread->open_count = 0;
     thread->too_deep_count = 0;
+    rkt_nvtx_stack_reset(&thread->nvtx);
     if (pthread_setspecific(threads->key, thread) != 0) {
         rkt_region_release(ring);
         return NULL;

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "agent/capture/intern.h"
+#include "agent/capture/nvtx_stack.h"
 #include "agent/region.h"
 #include "common/event.h"
 
@@ -39,6 +40,7 @@ struct rkt_thread {
     uint32_t open_count;
     uint32_t too_deep_count; /* ranges that are open beyond RKT_OPEN_RANGES_MAX */
     struct rkt_open_range open[RKT_OPEN_RANGES_MAX];
+    struct rkt_nvtx_stack nvtx;
 };
 
 /* NULL when memory or thread-specific keys are out. */

@@ -32,6 +32,7 @@ OWNERS = {
     "cupti.h": r"agent/capture/cupti_[a-z_]*\.[ch]|agent/capture/cuda_api/.*",
     "cuda.h": r"agent/capture/cu[a-z_]*\.[ch]|agent/capture/cuda_api/.*",
     "nccl.h": r"agent/capture/nccl_api/.*",
+    "nvToolsExt.h": r"agent/capture/nvtx_api/.*",
     "nvml.h": r"agent/sidecar/nvml_api/.*",
     "sqlite3.h": r"analysis/(import|export)/[a-z_]*\.c",
 }

@@ -12,6 +12,23 @@ foreach(module plugin levels)
            LINK rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
 endforeach()
 
+foreach(test nvtx nvtx_nccl)
+  rkt_test(unit_${test} SOURCES test_${test}.c nvtx_host.c capture_job.c
+           LINK ranktrace_capture rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
+endforeach()
+
+rkt_test(unit_real_nccl_nvtx SOURCES test_real_nccl_nvtx.c capture_job.c
+         LINK rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
+rkt_test(unit_real_nvtx SOURCES test_real_nvtx.c capture_job.c
+         LINK rkt_agent rkt_cuda_api ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
+if(RKT_HAVE_CUDA AND TARGET unit_real_nvtx)
+  find_path(RKT_NVTX_INCLUDE nvtx3/nvToolsExtPayload.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  if(RKT_NVTX_INCLUDE)
+    target_include_directories(unit_real_nvtx SYSTEM PRIVATE ${RKT_NVTX_INCLUDE})
+    target_compile_definitions(unit_real_nvtx PRIVATE RKT_TEST_WITH_NVTX)
+  endif()
+endif()
+
 # The inner parts are hidden in the library, so their sources are built into the tests.
 set(capture ${PROJECT_SOURCE_DIR}/agent/capture)
 rkt_test(unit_capture_parts SOURCES test_capture_parts.c ${capture}/intern.c ${capture}/thread.c
@@ -74,14 +91,15 @@ if(CMOCKA_FOUND)
   set_tests_properties(unit_capture_gpu unit_capture_memory unit_capture_exit unit_capture_train
                        unit_capture_window PROPERTIES ENVIRONMENT
     LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/simgpu)
-  foreach(test unit_nccl_plugin unit_nccl_levels unit_real_cupti unit_real_nccl unit_capture_gpu
+  foreach(test unit_nccl_plugin unit_nccl_levels unit_nvtx unit_nvtx_nccl
+               unit_real_nccl_nvtx unit_real_nvtx unit_real_cupti unit_real_nccl unit_capture_gpu
                unit_capture_memory unit_capture_exit unit_capture_train unit_capture_window)
     add_dependencies(${test} ranktrace_capture)
     target_compile_definitions(${test} PRIVATE
       RKT_TEST_LIBRARY="$<TARGET_FILE:ranktrace_capture>")
   endforeach()
   if(RKT_HAVE_CUDA)
-    set_tests_properties(unit_real_cupti unit_real_nccl PROPERTIES ENVIRONMENT
+    set_tests_properties(unit_real_cupti unit_real_nccl unit_real_nccl_nvtx PROPERTIES ENVIRONMENT
       LD_LIBRARY_PATH=${CUDAToolkit_LIBRARY_DIR})
   endif()
 endif()

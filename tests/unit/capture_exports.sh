@@ -11,6 +11,8 @@ if ! command -v readelf >/dev/null || ! command -v nm >/dev/null; then
 fi
 
 expected="InitializeInjection
+InitializeInjectionNvtx2
+InitializeInjectionNvtxExtension
 ncclProfiler_v3
 ncclProfiler_v4
 ncclProfiler_v5
