@@ -57,7 +57,7 @@ rkt_test(unit_cupti_switch SOURCES test_cupti_switch.c ${capture}/cupti_api_name
          LINK rkt_agent rkt_cuda_api ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
 rkt_test(unit_real_cupti SOURCES test_real_cupti.c capture_job.c
          LINK rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
-rkt_test(unit_real_nccl SOURCES test_real_nccl.c capture_job.c
+rkt_test(unit_real_nccl SOURCES test_real_nccl.c real_nccl.c capture_job.c
          LINK rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
 
 # A process with the stand-ins for CUDA and CUPTI; the library finds the latter by the loader's path.

@@ -1,134 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The real libnccl.so.2 as the host of our plugin, on a machine without a GPU. Its public
- * calls need a device before they reach the plugin; its inner ones do not, and release builds
- * keep their names in .symtab. So the test calls those, with a communicator of zeros. It is
- * bound to the one release whose calls it knows, and skipped for any other.
- */
-#include <dlfcn.h>
-#include <elf.h>
-#include <fcntl.h>
+/* The real libnccl.so.2 as the host of our plugin, on a machine without a GPU (real_nccl.h). */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "capture_job.h"
 #include "common/clock.h"
+#include "real_nccl.h"
 #include "rkt_test.h"
 
 #define EXIT_SKIPPED 77
-#define KNOWN_VERSION 22809
-#define COMM_BYTES ((size_t)64 << 20) /* more than a communicator of that release */
-#define ALL_REDUCE 4
-#define BFLOAT16 9
+#define DEVICE_NS 1700000000000000000ull
+#define ALL_EVENTS 0xfff
+#define RANK 1
+#define COLLECTIVE_SEQ 12
 
-/* The head of ncclInfo in that release: what was asked of NCCL. */
-struct call_info {
-    int func;
-    const char *name;
-    const void *send;
-    void *recv;
-    size_t count;
-    int datatype;
-    int op;
-    int root;
-    void *comm;
-    void *stream;
-    char rest[1024];
-};
-
-struct symbol {
-    const char *name;
-    void *address;
-};
-
-enum {
-    INIT,
-    FINALIZE,
-    START_GROUP,
-    STOP_GROUP,
-    GROUP_STATE,
-    START_COLL,
-    STOP_COLL,
-    SYMBOL_COUNT
-};
-
-static struct symbol symbols[SYMBOL_COUNT] = {
-    {"_Z22ncclProfilerPluginInitP8ncclComm", NULL},
-    {"_Z26ncclProfilerPluginFinalizeP8ncclComm", NULL},
-    {"_Z30ncclProfilerStartGroupApiEventP8ncclInfob", NULL},
-    {"_Z29ncclProfilerStopGroupApiEventv", NULL},
-    {"_Z36ncclProfilerRecordGroupApiEventState24ncclProfilerEventState_t", NULL},
-    {"_Z29ncclProfilerStartCollApiEventP8ncclInfob", NULL},
-    {"_Z28ncclProfilerStopCollApiEventv", NULL},
-};
-
-/* ---- finding what .symtab names ---- */
-
-static const Elf64_Shdr *find_symtab(const unsigned char *file)
-{
-    const Elf64_Ehdr *head = (const void *)file;
-    const Elf64_Shdr *sections = (const void *)(file + head->e_shoff);
-
-    for (unsigned i = 0; i < head->e_shnum; i++) {
-        if (sections[i].sh_type == SHT_SYMTAB)
-            return &sections[i];
-    }
-    return NULL;
-}
-
-static void find_in_symtab(const unsigned char *file, const Elf64_Shdr *symtab, char *base)
-{
-    const Elf64_Ehdr *head = (const void *)file;
-    const Elf64_Shdr *sections = (const void *)(file + head->e_shoff);
-    const char *names = (const char *)file + sections[symtab->sh_link].sh_offset;
-    const Elf64_Sym *list = (const void *)(file + symtab->sh_offset);
-
-    for (size_t i = 0; i < symtab->sh_size / sizeof(*list); i++) {
-        for (size_t n = 0; n < SYMBOL_COUNT; n++) {
-            if (strcmp(names + list[i].st_name, symbols[n].name) == 0)
-                symbols[n].address = base + list[i].st_value;
-        }
-    }
-}
-
-/* NULL, or why the inner calls of this library cannot be made. */
-static const char *find_symbols(void *handle)
-{
-    int (*get_version)(int *) = NULL;
-    Dl_info where;
-    const Elf64_Shdr *symtab;
-    unsigned char *file;
-    struct stat st;
-    int version = 0;
-    int fd;
-
-    *(void **)&get_version = dlsym(handle, "ncclGetVersion");
-    if (!get_version || get_version(&version) != 0 || version != KNOWN_VERSION)
-        return "libnccl.so.2 is not of the release whose inner calls are known, 2.28.9";
-    if (dladdr(dlsym(handle, "ncclGetVersion"), &where) == 0)
-        return "the loader does not tell where libnccl.so.2 is";
-    fd = open(where.dli_fname, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) != 0)
-        return "libnccl.so.2 cannot be read";
-    file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (file == MAP_FAILED)
-        return "libnccl.so.2 cannot be read";
-    symtab = find_symtab(file);
-    if (symtab)
-        find_in_symtab(file, symtab, where.dli_fbase);
-    munmap(file, (size_t)st.st_size);
-    for (size_t n = 0; n < SYMBOL_COUNT; n++) {
-        if (!symbols[n].address)
-            return "libnccl.so.2 is stripped";
-    }
-    return NULL;
-}
-
-/* ---- calling them ---- */
+static struct real_nccl nccl;
 
 static void must(int is_true)
 {
@@ -136,124 +23,364 @@ static void must(int is_true)
         abort();
 }
 
-static void call_with_comm(int which, void *comm)
+static int make_job(void **state)
 {
-    int (*function)(void *);
+    static struct job job;
 
-    *(void **)&function = symbols[which].address;
-    must(function(comm) == 0);
+    job_init(&job);
+    *state = &job;
+    return 0;
 }
 
-static void call_with_info(int which, struct call_info *info)
+static int free_job(void **state)
 {
-    int (*function)(struct call_info *, bool);
-
-    *(void **)&function = symbols[which].address;
-    must(function(info, false) == 0);
+    job_free(*state);
+    return 0;
 }
 
-static void call_plain(int which)
+static void *take_zeros(size_t bytes)
 {
-    int (*function)(void);
+    void *memory = calloc(1, bytes);
 
-    *(void **)&function = symbols[which].address;
-    must(function() == 0);
+    must(memory != NULL);
+    return memory;
 }
 
-static void record_group_state(int state)
-{
-    int (*function)(int);
+/* ---- life of the plugin ---- */
 
-    *(void **)&function = symbols[GROUP_STATE].address;
-    must(function(state) == 0);
+static void one_call(void *comm)
+{
+    struct real_nccl_info info = {.func = REAL_FUNC_ALL_REDUCE,
+                                  .name = "AllReduce",
+                                  .count = 1000,
+                                  .datatype = REAL_DATATYPE_BFLOAT16,
+                                  .comm = comm};
+
+    must(nccl.start_group_api(&info, false) == 0);
+    must(nccl.group_state(23) == 0);
+    must(nccl.start_coll_api(&info, false) == 0);
+    must(nccl.stop_coll_api() == 0);
+    must(nccl.stop_coll_api() == 0); /* this release keeps the handle: a doubled stop */
+    must(nccl.group_state(24) == 0);
+    must(nccl.stop_group_api() == 0);
 }
 
-static void one_collective(void *comm)
+static void lives_of_the_plugin(int count)
 {
-    struct call_info info = {
-        .func = ALL_REDUCE, .name = "AllReduce", .count = 1000, .datatype = BFLOAT16};
+    void *comm = take_zeros(REAL_COMM_BYTES);
 
-    info.comm = comm;
-    call_with_info(START_GROUP, &info);
-    record_group_state(23);
-    call_with_info(START_COLL, &info);
-    call_plain(STOP_COLL);
-    record_group_state(24);
-    call_plain(STOP_GROUP);
-}
-
-static void two_lives_of_the_plugin(void)
-{
-    void *comm = calloc(1, COMM_BYTES);
-
-    setenv("NCCL_PROFILER_PLUGIN", RKT_TEST_LIBRARY, 1);
-    must(comm != NULL);
-    for (int i = 0; i < 2; i++) {
-        call_with_comm(INIT, comm);
-        one_collective(comm);
-        call_with_comm(FINALIZE, comm); /* the last communicator: NCCL unloads the plugin */
+    for (int i = 0; i < count; i++) {
+        must(nccl.init(comm) == 0);
+        one_call(comm);
+        must(nccl.finalize(comm) == 0); /* the last communicator: NCCL unloads the plugin */
     }
     free(comm);
 }
 
-static void real_nccl_loads_uses_and_unloads_the_plugin(void **state)
+static void two_lives_of_the_plugin(void)
+{
+    setenv("NCCL_PROFILER_PLUGIN", RKT_TEST_LIBRARY, 1);
+    lives_of_the_plugin(2);
+}
+
+static void check_calls(const struct job *job, size_t count)
 {
     const struct rkt_event *event;
-    struct job job;
 
-    (void)state;
-    job_init(&job);
-    job_run(&job, two_lives_of_the_plugin);
-    assert_int_equal(job.wait_status, 0);
-    assert_string_equal(job.stderr_text, "");
-    assert_true(job.was_closed);
-    assert_int_equal(job_count(&job, RKT_EVENT_COMM, -1, NULL), 2);
-    assert_int_equal(job_count(&job, RKT_EVENT_NCCL, RKT_NCCL_GROUP_API, &event), 2);
+    assert_int_equal(job->wait_status, 0);
+    assert_string_equal(job->stderr_text, "");
+    assert_true(job->was_closed);
+    assert_int_equal(job_count(job, RKT_EVENT_COMM, -1, NULL), count);
+    assert_int_equal(job_count(job, RKT_EVENT_NCCL, RKT_NCCL_GROUP_API, &event), count);
     assert_true(event->start_ns <= event->end_ns);
-    assert_int_equal(event->thread_id, job.hello.pid);
-    assert_int_equal(job_count(&job, RKT_EVENT_NCCL, RKT_NCCL_COLL_API, &event), 2);
+    assert_int_equal(event->thread_id, job->hello.pid);
+    assert_int_equal(job_count(job, RKT_EVENT_NCCL, RKT_NCCL_COLL_API, &event), count);
     assert_int_equal(event->nccl.func, RKT_NCCL_FUNC_ALLREDUCE);
-    assert_int_equal(event->nccl.datatype, BFLOAT16);
+    assert_int_equal(event->nccl.datatype, REAL_DATATYPE_BFLOAT16);
     assert_int_equal(event->nccl.count, 1000);
     assert_int_equal(event->flags, 0);
     assert_int_equal(event->clock_id, RKT_CLOCK_MONOTONIC_RAW);
-    job_free(&job);
 }
 
-static void one_life_of_the_plugin(void)
+static void real_nccl_loads_uses_and_unloads_the_plugin(void **state)
 {
-    void *comm = calloc(1, COMM_BYTES);
-
-    setenv("NCCL_PROFILER_PLUGIN", RKT_TEST_LIBRARY, 1);
-    must(comm != NULL);
-    call_with_comm(INIT, comm);
-    one_collective(comm);
-    call_with_comm(FINALIZE, comm);
-    free(comm);
+    job_run(*state, two_lives_of_the_plugin);
+    check_calls(*state, 2);
 }
 
 static void real_nccl_goes_on_when_capture_is_off(void **state)
 {
-    struct job job;
+    struct job *job = *state;
 
-    (void)state;
-    job_init(&job);
-    job.has_no_variable = true;
-    job_run(&job, one_life_of_the_plugin);
-    assert_int_equal(job.wait_status, 0);
-    assert_string_equal(job.stderr_text, "");
-    job_free(&job);
+    job->has_no_variable = true;
+    job_run(job, two_lives_of_the_plugin);
+    assert_int_equal(job->wait_status, 0);
+    assert_string_equal(job->stderr_text, "");
 }
 
-int main(void)
+/* ---- the names by which NCCL finds a plugin ---- */
+
+/* This program again, as the loader looks at its variables only at its start. */
+static void again_with(const char *variable, const char *value, const char *plugin)
+{
+    if (plugin)
+        setenv("NCCL_PROFILER_PLUGIN", plugin, 1);
+    else
+        unsetenv("NCCL_PROFILER_PLUGIN");
+    setenv(variable, value, 1);
+    execl("/proc/self/exe", "test", "job", (char *)NULL);
+}
+
+static char folder[64];
+
+/* A folder with the library under this name, in front of where the loader looks. */
+static void again_with_folder(const char *file, const char *plugin)
+{
+    const char *before = getenv("LD_LIBRARY_PATH");
+    char path[4096];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    must(symlink(RKT_TEST_LIBRARY, path) == 0);
+    snprintf(path, sizeof(path), "%s:%s", folder, before ? before : "");
+    again_with("LD_LIBRARY_PATH", path, plugin);
+}
+
+static void by_short_name(void)
+{
+    again_with_folder("libnccl-profiler-ranktrace.so", "ranktrace");
+}
+
+static void by_library_name(void)
+{
+    again_with_folder("libother.so", "libother.so");
+}
+
+static void by_default_name(void)
+{
+    again_with_folder("libnccl-profiler.so", NULL);
+}
+
+static void as_part_of_the_program(void)
+{
+    again_with("LD_PRELOAD", RKT_TEST_LIBRARY, "STATIC_PLUGIN");
+}
+
+static void run_with_folder(struct job *job, const char *file, void (*function)(void))
+{
+    char path[128];
+
+    snprintf(folder, sizeof(folder), "/tmp/ranktrace-names-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    job_run(job, function);
+    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    unlink(path);
+    rmdir(folder);
+    check_calls(job, 1);
+}
+
+static void real_nccl_finds_the_plugin_by_a_short_name(void **state)
+{
+    run_with_folder(*state, "libnccl-profiler-ranktrace.so", by_short_name);
+}
+
+static void real_nccl_finds_the_plugin_by_a_library_name(void **state)
+{
+    run_with_folder(*state, "libother.so", by_library_name);
+}
+
+static void real_nccl_finds_the_plugin_by_the_default_name(void **state)
+{
+    run_with_folder(*state, "libnccl-profiler.so", by_default_name);
+}
+
+static void real_nccl_finds_the_plugin_in_the_program(void **state)
+{
+    job_run(*state, as_part_of_the_program);
+    check_calls(*state, 1);
+}
+
+/* ---- a collective with its channels and network work ---- */
+
+static void *make_task(void)
+{
+    void *task = take_zeros(REAL_TASK_BYTES);
+
+    REAL_PUT(task, REAL_TASK_FUNC, int, REAL_FUNC_ALL_REDUCE);
+    REAL_PUT(task, REAL_TASK_COUNT, size_t, 4096);
+    REAL_PUT(task, REAL_TASK_DATATYPE, int, REAL_DATATYPE_BFLOAT16);
+    REAL_PUT(task, REAL_TASK_ALGO, int8_t, 1);  /* ring */
+    REAL_PUT(task, REAL_TASK_PROTO, int8_t, 2); /* simple */
+    REAL_PUT(task, REAL_TASK_MASK, int, ALL_EVENTS);
+    return task;
+}
+
+static void *enqueue(void *comm, void *task)
+{
+    void *plan = take_zeros(REAL_PLAN_BYTES);
+
+    REAL_PUT(plan, REAL_PLAN_COMM, void *, comm);
+    REAL_PUT(plan, REAL_PLAN_COLL_TASK, void *, task);
+    must(nccl.start_launch(plan, NULL) == 0);
+    must(nccl.stop_launch(plan) == 0);
+    must(nccl.start_group(plan) == 0);
+    must(nccl.start_tasks(plan) == 0);
+    must(nccl.stop_tasks(plan) == 0);
+    must(nccl.stop_group(plan) == 0);
+    return plan;
+}
+
+static void *make_proxy(void *comm, void *task, int pid)
+{
+    void *proxy = take_zeros(REAL_PROXY_BYTES);
+
+    REAL_PUT(proxy, REAL_PROXY_CHANNEL, int, 5);
+    REAL_PUT(proxy, REAL_PROXY_STEP_COUNT, int, 8);
+    REAL_PUT(proxy, REAL_PROXY_PEER, int, 3);
+    REAL_PUT(proxy, REAL_PROXY_MASK, int, ALL_EVENTS);
+    REAL_PUT(proxy, REAL_PROXY_PID, int, pid);
+    REAL_PUT(proxy, REAL_PROXY_CONTEXT, void *, real_get_pointer(comm, REAL_COMM_CONTEXT));
+    REAL_PUT(proxy, REAL_PROXY_TASK_HANDLE, void *, real_get_pointer(task, REAL_TASK_HANDLE));
+    REAL_PUT(proxy, REAL_PROXY_SLICE_STEPS, int, 1);
+    REAL_PUT(proxy, REAL_PROXY_CHUNK_BYTES, int, 512);
+    REAL_PUT(proxy, REAL_PROXY_BYTES_MOVED, size_t, 333);
+    return proxy;
+}
+
+static void send_one_step(void *proxy)
+{
+    void *net = NULL;
+
+    must(nccl.start_proxy_op(0, proxy) == 0);
+    must(nccl.start_send_step(0, proxy, 1) == 0);
+    must(nccl.step_state(0, proxy, 1, 8) == 0);
+    must(nccl.step_state(0, proxy, 1, 9) == 0);
+    must(nccl.net_callback(&net, 0, (char *)proxy + REAL_PROXY_STEPS + 16, 0x10001, NULL) == 0);
+    must(nccl.net_callback(&net, 1, NULL, 0x10001, NULL) == 0);
+    must(nccl.stop_step(0, proxy, 1) == 0);
+    must(nccl.stop_proxy_op(0, proxy) == 0);
+}
+
+static void sleep_once(void *comm)
+{
+    void *control = NULL;
+
+    must(nccl.start_control(real_get_pointer(comm, REAL_COMM_CONTEXT), &control) == 0);
+    must(nccl.control_state(control, 0, 15) == 0);
+    must(nccl.control_state(control, 0, 16) == 0);
+    must(nccl.stop_control(control) == 0);
+}
+
+static void whole_collective(void)
+{
+    void *comm = take_zeros(REAL_COMM_BYTES);
+    void *task = make_task();
+    void *plan;
+    void *proxy;
+    void *foreign;
+
+    setenv("NCCL_PROFILER_PLUGIN", RKT_TEST_LIBRARY, 1);
+    REAL_PUT(comm, REAL_COMM_RANK, int, RANK);
+    REAL_PUT(comm, REAL_COMM_SEQ + REAL_FUNC_ALL_REDUCE * sizeof(uint64_t), uint64_t,
+             COLLECTIVE_SEQ);
+    must(nccl.init(comm) == 0);
+    plan = enqueue(comm, task);
+    proxy = make_proxy(comm, task, getpid());
+    foreign = make_proxy(comm, task, getppid());
+    must(nccl.stop_channel(proxy, 0, DEVICE_NS) == 0); /* seen before its start */
+    must(nccl.start_channel(proxy, 0, DEVICE_NS) == 0);
+    must(nccl.stop_channel(proxy, 0, DEVICE_NS + 640) == 0);
+    must(nccl.stop_channel(proxy, 0, DEVICE_NS + 999) == 0); /* the handle is still there */
+    send_one_step(proxy);
+    send_one_step(foreign);
+    sleep_once(comm);
+    must(nccl.stop_tasks(plan) == 0); /* again, as the handles are kept */
+    must(nccl.finalize(comm) == 0);
+    free(foreign);
+    free(proxy);
+    free(plan);
+    free(task);
+    free(comm);
+}
+
+static void check_channel(const struct job *job)
+{
+    const struct rkt_event *channel;
+
+    assert_int_equal(job_count(job, RKT_EVENT_NCCL, RKT_NCCL_KERNEL_CH, &channel), 1);
+    assert_int_equal(channel->clock_id, RKT_CLOCK_GLOBALTIMER);
+    assert_int_equal(channel->start_ns, DEVICE_NS);
+    assert_int_equal(channel->end_ns, DEVICE_NS + 640);
+    assert_int_equal(channel->nccl.peer, 5);
+    assert_int_equal(channel->nccl.func, RKT_NCCL_FUNC_ALLREDUCE);
+    assert_int_equal(channel->nccl.seq, COLLECTIVE_SEQ);
+}
+
+static void check_network(const struct job *job)
+{
+    const struct rkt_event *op;
+    const struct rkt_event *step;
+    const struct rkt_event *net;
+
+    assert_int_equal(job_count(job, RKT_EVENT_NCCL, RKT_NCCL_PROXY_OP, &op), 2);
+    assert_int_equal(op[0].nccl.peer, 3);
+    assert_int_equal(op[0].nccl.datatype, 5);
+    assert_int_equal(op[0].nccl.count, 8 * 512);
+    assert_int_equal(op[0].nccl.seq, COLLECTIVE_SEQ);
+    assert_int_equal(job_count(job, RKT_EVENT_NCCL, RKT_NCCL_PROXY_STEP, &step), 4);
+    assert_int_equal(step->nccl.algo, 8);
+    assert_int_equal(step->nccl.seq, COLLECTIVE_SEQ);
+    assert_int_equal(step->nccl.count, 333);
+    assert_int_equal(job_count(job, RKT_EVENT_NCCL, RKT_NCCL_NET_PLUGIN, &net), 2);
+    assert_int_equal(net->nccl.count, 0x10001);
+    assert_int_equal(job_count(job, RKT_EVENT_NCCL, RKT_NCCL_PROXY_CTRL, NULL), 1);
+}
+
+static void real_nccl_tells_of_channels_and_network_work(void **state)
+{
+    struct job *job = *state;
+    const struct rkt_event *coll;
+    size_t of_unknown = 0;
+
+    job->capture.nccl_level = RKT_NCCL_LEVEL_PROXY;
+    job_run(job, whole_collective);
+    assert_int_equal(job->wait_status, 0);
+    assert_string_equal(job->stderr_text, "");
+    assert_int_equal(job_count(job, RKT_EVENT_NCCL, RKT_NCCL_KERNEL_LAUNCH, NULL), 1);
+    assert_int_equal(job_count(job, RKT_EVENT_NCCL, RKT_NCCL_COLL, &coll), 1);
+    assert_int_equal(coll->nccl.seq, COLLECTIVE_SEQ);
+    assert_int_equal(coll->nccl.count, 4096);
+    assert_int_equal(coll->nccl.algo, RKT_ALGO_RING);
+    assert_int_equal(coll->nccl.proto, RKT_PROTO_SIMPLE);
+    check_channel(job);
+    check_network(job);
+    for (size_t i = 0; i < job->event_count; i++)
+        of_unknown += job->events[i].kind == RKT_EVENT_NCCL &&
+                      job->events[i].type == RKT_NCCL_PROXY_OP &&
+                      job->events[i].nccl.seq == UINT64_MAX;
+    assert_int_equal(of_unknown, 1); /* that of the other process */
+    assert_int_equal(job_count(job, RKT_EVENT_LOSS, -1, NULL), 0);
+}
+
+#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, make_job, free_job)
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(real_nccl_loads_uses_and_unloads_the_plugin),
-        cmocka_unit_test(real_nccl_goes_on_when_capture_is_off),
+        WITH_JOB(real_nccl_loads_uses_and_unloads_the_plugin),
+        WITH_JOB(real_nccl_goes_on_when_capture_is_off),
+        WITH_JOB(real_nccl_finds_the_plugin_by_a_short_name),
+        WITH_JOB(real_nccl_finds_the_plugin_by_a_library_name),
+        WITH_JOB(real_nccl_finds_the_plugin_by_the_default_name),
+        WITH_JOB(real_nccl_finds_the_plugin_in_the_program),
+        WITH_JOB(real_nccl_tells_of_channels_and_network_work),
     };
-    void *handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
-    const char *why = handle ? find_symbols(handle) : "no libnccl.so.2 that the loader finds";
+    const char *why = real_nccl_find(&nccl);
 
+    if (argc == 2 && strcmp(argv[1], "job") == 0) {
+        must(why == NULL);
+        lives_of_the_plugin(1);
+        return 0;
+    }
     if (why) {
         printf("skipped: %s\n", why);
         return EXIT_SKIPPED;
