@@ -15,20 +15,17 @@
 
 #include "agent/capture/cupti_api_names.h"
 #include "agent/capture/cupti_buffers.h"
-#include "agent/capture/cupti_devices.h"
 #include "agent/capture/cupti_library.h"
 #include "agent/capture/cupti_reader.h"
+#include "agent/capture/cupti_round.h"
 #include "agent/capture/cupti_switch.h"
-#include "agent/capture/cupti_watch.h"
 #include "agent/capture/nccl_source.h"
 #include "agent/capture/steps.h"
 #include "agent/capture/window.h"
 #include "common/clock.h"
 
 #define FLUSH_INTERVAL_S 1
-#define TRIM_TICKS 10            /* a buffer that nobody had for so many flushes is given up */
 #define STOP_WAIT_NS 2000000000u /* at most so long for all that is left at exit */
-#define GAP_MIN_NS 2000000000u   /* twice the flush interval: shorter is no gap */
 
 /* In this order: buffers can be requested from the first one on. MEMCPY brings MEMCPY2. */
 static const CUpti_ActivityKind KINDS[] = {
@@ -49,9 +46,8 @@ struct rkt_cupti_source {
     struct rkt_cupti_api_names *api_names;
 
     struct rkt_cupti_switch kinds;
-    struct rkt_cupti_reader reader;      /* its earliest_ns: since a gap was noticed */
-    struct rkt_cupti_watch watch;        /* the flush thread's; stop's after it has ended */
-    uint32_t tick_count;                 /* likewise */
+    struct rkt_cupti_reader reader;
+    struct rkt_cupti_round round;        /* the flush thread's; stop's after it has ended */
     _Atomic uint64_t buffer_event_count; /* buffers asked for or given back */
 
     _Atomic bool was_started;
@@ -76,7 +72,8 @@ static void buffer_requested(uint8_t **buffer, size_t *size, size_t *record_coun
 
     *buffer = rkt_cupti_buffers_take(source->buffers, size);
     atomic_fetch_add_explicit(&source->buffer_event_count, 1, memory_order_relaxed);
-    *record_count_max = 0; /* as many as fit */
+    *record_count_max = 0;                           /* as many as fit */
+    rkt_threads_keep_name(source->capture->threads); /* it may end before its records come */
 }
 
 /* What comes back is believed as far as it is what was given: the size is ours. */
@@ -104,79 +101,14 @@ static void buffer_completed(CUcontext context, uint32_t stream_id, uint8_t *buf
 
 /* ---- the flush thread ---- */
 
-static void count_dropped(struct rkt_cupti_source *source)
+static void make_round(struct rkt_cupti_source *source)
 {
-    size_t dropped = 0;
-
-    if (source->library.dropped_records(NULL, 0, &dropped) == CUPTI_SUCCESS && dropped > 0)
-        rkt_threads_push_loss(source->capture->threads, RKT_LOSS_CUPTI_DROPPED, RKT_EVENT_NONE,
-                              dropped, 0);
-}
-
-/*
- * The gap is over. It was none if records of that time have come after all: CUPTI may hold a
- * buffer for long when a job makes few records and its GPU is never idle.
- */
-static void push_gap(struct rkt_cupti_source *source)
-{
-    uint64_t now_ns = rkt_now_real_ns();
-    uint64_t end_ns = atomic_load_explicit(&source->reader.earliest_ns, memory_order_relaxed);
-    struct rkt_event event = {
-        .kind = RKT_EVENT_LOSS,
-        .clock_id = RKT_CLOCK_REALTIME,
-        .type = RKT_LOSS_CAPTURE_OFF,
-        .start_ns = source->watch.gap_start_ns,
-        .end_ns = end_ns < now_ns ? end_ns : now_ns,
-        .loss.lost_kind = RKT_EVENT_KERNEL,
-    };
-
-    if (event.end_ns > event.start_ns + GAP_MIN_NS)
-        (void)rkt_threads_push(source->capture->threads, &event);
-}
-
-static void watch_callbacks(struct rkt_cupti_source *source)
-{
-    uint64_t now_ns = rkt_now_real_ns();
     uint64_t activity_count = rkt_nccl_source_activity(source->capture->nccl) +
                               rkt_steps_activity(source->capture->steps);
 
-    if (!rkt_cupti_switch_wants_records(&source->kinds)) {
-        if (source->watch.has_gap)
-            push_gap(source);
-        rkt_cupti_watch_rest(&source->watch, now_ns);
-        return;
-    }
-    switch (rkt_cupti_watch_tick(
-        &source->watch, now_ns,
-        atomic_load_explicit(&source->buffer_event_count, memory_order_relaxed), activity_count)) {
-    case RKT_CUPTI_WATCH_NOTHING:
-        return;
-    case RKT_CUPTI_WATCH_GAP_BEGINS:
-        atomic_store_explicit(&source->reader.earliest_ns, UINT64_MAX, memory_order_relaxed);
-        rkt_cupti_switch_set(&source->kinds, RKT_CUPTI_OTHER_TOOL, true);
-        return;
-    case RKT_CUPTI_WATCH_GAP_ENDS:
-        push_gap(source);
-        rkt_cupti_switch_set(&source->kinds, RKT_CUPTI_OTHER_TOOL, false);
-        return;
-    case RKT_CUPTI_WATCH_REARM:
-        rkt_cupti_switch_rearm(&source->kinds);
-        return;
-    }
-}
-
-/* Flushing costs the job's threads a little, so only when CUPTI has something of ours. */
-static void flush(struct rkt_cupti_source *source)
-{
-    if (rkt_cupti_buffers_taken_count(source->buffers) > 0) {
-        (void)source->library.flush_all(0);
-        count_dropped(source);
-        rkt_cupti_devices_send(&source->reader.devices, source->capture->threads,
-                               source->capture->intern);
-    }
-    if (++source->tick_count % TRIM_TICKS == 0)
-        rkt_cupti_buffers_trim(source->buffers);
-    watch_callbacks(source);
+    rkt_cupti_round_make(&source->round, rkt_now_real_ns(),
+                         atomic_load_explicit(&source->buffer_event_count, memory_order_relaxed),
+                         activity_count);
 }
 
 /* The sidecar is gone: the thread ends before the process does, and nobody will join it. */
@@ -221,7 +153,7 @@ static void *flush_until_woken(void *arg)
         rkt_window_tick(source->capture);
         if (!has_flushed) /* cuInit, in which we started, is long through */
             rkt_capture_close_before_others();
-        flush(source);
+        make_round(source);
         has_flushed = true;
     }
     return NULL;
@@ -284,6 +216,11 @@ static bool prepare(struct rkt_cupti_source *source, const char **why_out)
     source->kinds.api_names = source->api_names;
     source->kinds.requested = buffer_requested;
     source->kinds.completed = buffer_completed;
+    source->round.capture = source->capture;
+    source->round.library = &source->library;
+    source->round.buffers = source->buffers;
+    source->round.reader = &source->reader;
+    source->round.kinds = &source->kinds;
     choose_kinds(&source->kinds, &source->capture->config);
     return source->buffers && source->api_names;
 }
@@ -347,13 +284,7 @@ bool rkt_cupti_source_stop(struct rkt_cupti_source *source)
                           memory_order_relaxed);
     if (!join_flush_thread(source))
         return false; /* it is stuck inside CUPTI, and so would we be */
-    rkt_cupti_switch_set(&source->kinds, RKT_CUPTI_OFF_END, true);
-    (void)source->library.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-    count_dropped(source);
-    rkt_cupti_devices_send(&source->reader.devices, source->capture->threads,
-                           source->capture->intern);
-    if (source->watch.has_gap)
-        push_gap(source);
+    rkt_cupti_round_end(&source->round, rkt_now_real_ns());
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -17,6 +18,16 @@
 /* A thread without a ring looks for one at every 64th event only: it has to look at all. */
 #define RETRY_INTERVAL 64u
 
+#define KEPT_COUNT 256u /* a power of two */
+#define KEPT_IS_WRITTEN UINT32_MAX
+#define KEPT_WORDS 2 /* 16 bytes, as the kernel has for a name */
+
+/* The name of a thread that may end. Written by it alone, or by another with the same place. */
+struct kept_name {
+    _Atomic uint32_t thread_id; /* 0: none; KEPT_IS_WRITTEN: somebody is at it */
+    _Atomic uint64_t word[KEPT_WORDS];
+};
+
 struct rkt_threads {
     struct rkt_region *region;
     struct rkt_intern *intern;
@@ -25,7 +36,8 @@ struct rkt_threads {
     _Atomic uint32_t without_ring_count;
     _Atomic uint32_t seen_count;
     _Atomic uint32_t seen[SEEN_SLOT_COUNT]; /* open addressing; 0 is free, never removed */
-    struct rkt_thread entry[];              /* one for each ring */
+    struct kept_name kept[KEPT_COUNT];
+    struct rkt_thread entry[]; /* one for each ring */
 };
 
 /* The key's destructor: the thread ends. */
@@ -130,10 +142,52 @@ bool rkt_threads_push(struct rkt_threads *threads, const struct rkt_event *event
     return rkt_ring_push(thread->ring, event);
 }
 
+/* The upper bits of the product are mixed best. */
+static uint32_t hash_of(uint32_t thread_id)
+{
+    return thread_id * 2654435761u >> 20;
+}
+
+void rkt_threads_keep_name(struct rkt_threads *threads)
+{
+    uint32_t thread_id = (uint32_t)gettid();
+    struct kept_name *kept = &threads->kept[hash_of(thread_id) % KEPT_COUNT];
+    uint32_t before = atomic_load_explicit(&kept->thread_id, memory_order_relaxed);
+    uint64_t word[KEPT_WORDS] = {0};
+    int saved_errno = errno;
+
+    /* release: who reads a word of ours sees that the id is being written, or ours */
+    if (prctl(PR_GET_NAME, word, 0, 0, 0) == 0 && before != KEPT_IS_WRITTEN &&
+        atomic_compare_exchange_strong_explicit(&kept->thread_id, &before, KEPT_IS_WRITTEN,
+                                                memory_order_acquire, memory_order_relaxed)) {
+        for (size_t i = 0; i < KEPT_WORDS; i++)
+            atomic_store_explicit(&kept->word[i], word[i], memory_order_release);
+        atomic_store_explicit(&kept->thread_id, thread_id, memory_order_release);
+    }
+    errno = saved_errno;
+}
+
+/* Bytes of the name, without the zero; 0: it was not kept, or is just being written over. */
+static size_t find_kept_name(const struct rkt_threads *threads, uint32_t thread_id, char *name)
+{
+    const struct kept_name *kept = &threads->kept[hash_of(thread_id) % KEPT_COUNT];
+    uint64_t word[KEPT_WORDS];
+
+    if (atomic_load_explicit(&kept->thread_id, memory_order_acquire) != thread_id)
+        return 0;
+    for (size_t i = 0; i < KEPT_WORDS; i++)
+        word[i] = atomic_load_explicit(&kept->word[i], memory_order_acquire);
+    /* no other thread has begun to write meanwhile */
+    if (atomic_load_explicit(&kept->thread_id, memory_order_relaxed) != thread_id)
+        return 0;
+    memcpy(name, word, sizeof(word));
+    return strnlen(name, sizeof(word));
+}
+
 /* True the first time that this id is asked for. */
 static bool is_first_seen(struct rkt_threads *threads, uint32_t thread_id)
 {
-    uint32_t at = thread_id * 2654435761u >> 20; /* the upper bits of the product are mixed best */
+    uint32_t at = hash_of(thread_id);
 
     for (;; at++) {
         _Atomic uint32_t *slot = &threads->seen[at % SEEN_SLOT_COUNT];
@@ -182,11 +236,15 @@ void rkt_threads_note_name(struct rkt_threads *threads, uint32_t thread_id)
         .name.object_id = thread_id,
     };
     char name[NAME_BYTES];
+    size_t name_bytes;
     int saved_errno = errno;
 
     if (thread_id == 0 || !is_first_seen(threads, thread_id))
         return;
-    event.name_id = rkt_intern_name(threads->intern, name, read_name(thread_id, name));
+    name_bytes = read_name(thread_id, name);
+    if (name_bytes == 0)
+        name_bytes = find_kept_name(threads, thread_id, name);
+    event.name_id = rkt_intern_name(threads->intern, name, name_bytes);
     event.start_ns = event.end_ns = rkt_now_raw_ns();
     if (event.name_id != 0)
         (void)rkt_threads_push(threads, &event);

@@ -57,8 +57,17 @@ struct rkt_thread *rkt_threads_get(struct rkt_threads *threads);
 /* Push from the calling thread; false when it was dropped (and counted). */
 bool rkt_threads_push(struct rkt_threads *threads, const struct rkt_event *event);
 
-/* Send out the name of a thread of this process the first time that it is seen. */
+/*
+ * Send out the name of a thread of this process the first time that it is seen. When the thread has
+ * ended by then, the name that it had at its last keep_name.
+ */
 void rkt_threads_note_name(struct rkt_threads *threads, uint32_t thread_id);
+
+/*
+ * Keep the calling thread's name, without sending it or taking a ring. A name may be lost when
+ * several hundred threads do so. Keeps errno.
+ */
+void rkt_threads_keep_name(struct rkt_threads *threads);
 
 /* A LOSS event, stamped now. */
 void rkt_threads_push_loss(struct rkt_threads *threads, enum rkt_loss_reason reason,

@@ -43,14 +43,23 @@ rkt_test(unit_window_rule SOURCES test_window_rule.c ${capture}/window_rule.c
          LINK rkt_agent LABELS unit)
 
 rkt_test(unit_cupti_parts SOURCES test_cupti_parts.c ${capture}/cupti_api_names.c
-                                  ${capture}/cupti_buffers.c ${capture}/cupti_convert.c ${capture}/cupti_watch.c
-                                  ${capture}/intern.c ${capture}/thread.c
+                                  ${capture}/cupti_convert.c ${capture}/intern.c ${capture}/thread.c
          LINK rkt_agent rkt_cuda_api Threads::Threads LABELS unit)
+rkt_test(unit_cupti_buffers SOURCES test_cupti_buffers.c ${capture}/cupti_buffers.c
+         LINK rkt_agent Threads::Threads LABELS unit)
+rkt_test(unit_cupti_watch SOURCES test_cupti_watch.c ${capture}/cupti_alarm.c ${capture}/cupti_watch.c
+         LINK rkt_agent LABELS unit)
 rkt_test(unit_cupti_reader SOURCES test_cupti_reader.c cupti_buffer.c
                                    ${PROJECT_SOURCE_DIR}/tests/simgpu/cupti/layout.c
                                    ${capture}/cupti_api_names.c ${capture}/cupti_convert.c
                                    ${capture}/cupti_reader.c ${capture}/intern.c ${capture}/thread.c
          LINK rkt_agent rkt_cuda_api Threads::Threads LABELS unit)
+rkt_test(unit_cupti_round SOURCES test_cupti_round.c ${capture}/cupti_alarm.c
+                                  ${capture}/cupti_api_names.c ${capture}/cupti_buffers.c
+                                  ${capture}/cupti_devices.c ${capture}/cupti_library.c
+                                  ${capture}/cupti_round.c ${capture}/cupti_switch.c
+                                  ${capture}/cupti_watch.c ${capture}/intern.c ${capture}/thread.c
+         LINK rkt_agent rkt_cuda_api ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
 rkt_test(unit_cupti_switch SOURCES test_cupti_switch.c ${capture}/cupti_api_names.c
                                    ${capture}/cupti_library.c ${capture}/cupti_switch.c
                                    ${capture}/intern.c

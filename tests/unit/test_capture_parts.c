@@ -251,6 +251,72 @@ static void name_of_a_thread_goes_out_once(void **state)
     assert_int_not_equal(out[0].name_id, 0);
 }
 
+struct ended {
+    struct fixture *f;
+    uint32_t thread_id;
+};
+
+static void *keep_name_and_end(void *arg)
+{
+    struct ended *ended = arg;
+
+    pthread_setname_np(pthread_self(), "before");
+    rkt_threads_keep_name(ended->f->threads);
+    pthread_setname_np(pthread_self(), "sixteen_bytes_0");
+    rkt_threads_keep_name(ended->f->threads);
+    ended->thread_id = (uint32_t)gettid();
+    return NULL;
+}
+
+/* Records of a launch may come when the thread that made it has long ended. */
+static void thread_that_has_ended_has_the_name_that_it_kept(void **state)
+{
+    struct fixture *f = *state;
+    struct ended ended = {.f = f};
+    struct rkt_event out[8];
+    pthread_t thread;
+    bool was_broken;
+    const char *text;
+    size_t len;
+
+    assert_int_equal(pthread_create(&thread, NULL, keep_name_and_end, &ended), 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(rkt_region_ring(f->region, 0)->state, RKT_RING_FREE); /* it took none */
+    rkt_threads_note_name(f->threads, ended.thread_id);
+    assert_int_equal(
+        rkt_ring_pop(rkt_threads_get(f->threads)->ring, CONFIG.ring_capacity, out, 8, &was_broken),
+        2); /* its name, and that of this thread */
+    for (size_t i = 0; i < 2; i++) {
+        if (out[i].name.object_id != ended.thread_id)
+            continue;
+        assert_true(rkt_region_name(f->region, out[i].name_id, &text, &len));
+        assert_int_equal(len, 15);
+        assert_memory_equal(text, "sixteen_bytes_0", 15);
+        return;
+    }
+    fail_msg("the name did not come");
+}
+
+static void *keep_name_often(void *arg)
+{
+    for (unsigned i = 0; i < NAME_COUNT; i++)
+        rkt_threads_keep_name(arg);
+    return NULL;
+}
+
+static void names_may_be_kept_and_looked_for_at_once(void **state)
+{
+    struct fixture *f = *state;
+    pthread_t threads[THREAD_COUNT];
+
+    for (size_t i = 0; i < THREAD_COUNT; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, keep_name_often, f->threads), 0);
+    for (uint32_t i = 0; i < NAME_COUNT; i++)
+        rkt_threads_note_name(f->threads, 4194305 + i); /* no such threads */
+    for (size_t i = 0; i < THREAD_COUNT; i++)
+        pthread_join(threads[i], NULL);
+}
+
 #define WITH_PARTS(test) cmocka_unit_test_setup_teardown(test, make_parts, free_parts)
 
 int main(void)
@@ -265,6 +331,8 @@ int main(void)
         WITH_PARTS(thread_that_ends_gives_its_ring_back),
         WITH_PARTS(thread_that_ends_in_a_forked_child_leaves_the_ring_alone),
         WITH_PARTS(name_of_a_thread_goes_out_once),
+        WITH_PARTS(thread_that_has_ended_has_the_name_that_it_kept),
+        WITH_PARTS(names_may_be_kept_and_looked_for_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
