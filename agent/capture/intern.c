@@ -40,15 +40,20 @@ struct rkt_intern {
 static uint64_t hash_bytes(const char *bytes, size_t len_bytes)
 {
     uint64_t hash = len_bytes * HASH_FACTOR;
-    uint64_t word;
+    uint64_t word = 0;
 
-    for (; len_bytes >= sizeof(word); bytes += sizeof(word), len_bytes -= sizeof(word)) {
-        memcpy(&word, bytes, sizeof(word));
-        hash = (hash ^ word) * HASH_FACTOR;
-        hash ^= hash >> 32;
+    if (len_bytes < sizeof(word)) {
+        memcpy(&word, bytes, len_bytes);
+    } else { /* the last word overlaps the one before: a copy of known size is two instructions */
+        const char *last = bytes + len_bytes - sizeof(word);
+
+        for (; bytes < last; bytes += sizeof(word)) {
+            memcpy(&word, bytes, sizeof(word));
+            hash = (hash ^ word) * HASH_FACTOR;
+            hash ^= hash >> 32;
+        }
+        memcpy(&word, last, sizeof(word));
     }
-    word = 0;
-    memcpy(&word, bytes, len_bytes);
     hash = (hash ^ word) * HASH_FACTOR;
     return hash ^ (hash >> 29);
 }

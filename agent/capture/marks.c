@@ -87,7 +87,7 @@ static void open_range(struct rkt_capture *capture, uint8_t type, const char *na
     range->start_ns = now_ns;
     range->type = type;
     range->name_id = name ? rkt_intern_name(capture->intern, name, strlen(name)) : 0;
-    range->is_step = rkt_steps_range_pushed(capture, thread, range->name_id, now_ns);
+    range->is_step = rkt_steps_range_pushed(capture, thread->thread_id, range->name_id, now_ns);
 }
 
 /* Push the innermost open range, as ended at end_ns. */
@@ -170,7 +170,6 @@ void ranktrace_range_pop(void)
 void ranktrace_mark(const char *name)
 {
     struct rkt_capture *capture = recording();
-    const struct rkt_thread *thread;
     struct rkt_event event;
     uint64_t now_ns;
 
@@ -179,10 +178,8 @@ void ranktrace_mark(const char *name)
     now_ns = rkt_now_raw_ns();
     event = range_event(RKT_RANGE_MARK, now_ns, now_ns);
     event.name_id = name ? rkt_intern_name(capture->intern, name, strlen(name)) : 0;
-    thread = rkt_threads_get(capture->threads);
-    event.thread_id = thread ? thread->thread_id : 0;
-    (void)rkt_threads_push(capture->threads, &event);
-    rkt_steps_marked(capture, thread, event.name_id, now_ns);
+    (void)rkt_threads_stamp(capture->threads, &event);
+    rkt_steps_marked(capture, event.thread_id, event.name_id, now_ns);
 }
 
 int ranktrace_is_active(void)

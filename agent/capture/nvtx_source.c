@@ -175,7 +175,7 @@ int rkt_nvtx_push(struct rkt_capture *capture, const struct rkt_nvtx_says *says)
     range->domain_id = domain_id_of(capture->nvtx, says);
     if (is_nccl(capture->nvtx, says->domain))
         describe_nccl(capture, says, range);
-    range->is_step = rkt_steps_range_pushed(capture, thread, says->name_id, now_ns);
+    range->is_step = rkt_steps_range_pushed(capture, thread->thread_id, says->name_id, now_ns);
     return range->level;
 }
 
@@ -240,7 +240,7 @@ uint64_t rkt_nvtx_start(struct rkt_capture *capture, const struct rkt_nvtx_says 
         rkt_threads_push_loss(capture->threads, RKT_LOSS_TOO_MANY_OPEN, RKT_EVENT_RANGE, 1, 0);
         return 0;
     }
-    return handle << 1 | rkt_steps_range_pushed(capture, thread, says->name_id, now_ns);
+    return handle << 1 | rkt_steps_range_pushed(capture, event.thread_id, says->name_id, now_ns);
 }
 
 void rkt_nvtx_end(struct rkt_capture *capture, uint64_t id)
@@ -260,11 +260,9 @@ void rkt_nvtx_mark(struct rkt_capture *capture, const struct rkt_nvtx_says *says
 {
     uint64_t now_ns = rkt_now_raw_ns();
     struct rkt_event event = range_event(capture, says, RKT_RANGE_MARK, now_ns);
-    const struct rkt_thread *thread = rkt_threads_get(capture->threads);
 
-    event.thread_id = thread ? thread->thread_id : 0;
-    (void)rkt_threads_push(capture->threads, &event);
-    rkt_steps_marked(capture, thread, says->name_id, now_ns);
+    (void)rkt_threads_stamp(capture->threads, &event);
+    rkt_steps_marked(capture, event.thread_id, says->name_id, now_ns);
 }
 
 /* ---- names, schemas, exit ---- */

@@ -36,12 +36,10 @@ static void end_step(struct rkt_capture *capture, uint64_t end_ns)
 {
     struct rkt_steps *steps = capture->steps;
     uint64_t start_ns = atomic_exchange_explicit(&steps->start_ns, 0, memory_order_relaxed);
-    const struct rkt_thread *thread;
     struct rkt_event event;
 
     if (start_ns == 0)
         return;
-    thread = rkt_threads_get(capture->threads);
     event = (struct rkt_event){
         .kind = RKT_EVENT_RANGE,
         .clock_id = RKT_CLOCK_MONOTONIC_RAW,
@@ -49,10 +47,9 @@ static void end_step(struct rkt_capture *capture, uint64_t end_ns)
         .flags = end_ns ? 0 : RKT_FLAG_NO_END,
         .start_ns = start_ns,
         .end_ns = end_ns ? end_ns : start_ns,
-        .thread_id = thread ? thread->thread_id : 0,
         .range.value = atomic_load_explicit(&steps->step, memory_order_relaxed),
     };
-    (void)rkt_threads_push(capture->threads, &event);
+    (void)rkt_threads_stamp(capture->threads, &event);
 }
 
 /* All that follows from the beginning of a step, however it was told. */
@@ -138,14 +135,14 @@ static bool does_thread_count(struct rkt_steps *steps, uint32_t thread_id)
 }
 
 /* Whether a step begins with this name here; it has begun then. */
-static bool begin_by_name(struct rkt_capture *capture, const struct rkt_thread *thread,
-                          uint32_t name_id, uint64_t now_ns)
+static bool begin_by_name(struct rkt_capture *capture, uint32_t thread_id, uint32_t name_id,
+                          uint64_t now_ns)
 {
     struct rkt_steps *steps = capture->steps;
     size_t rest_bytes;
     const char *rest = are_ranges(capture) ? rest_of_name(capture, name_id, &rest_bytes) : NULL;
 
-    if (!rest || !thread || !does_thread_count(steps, thread->thread_id) ||
+    if (!rest || thread_id == 0 || !does_thread_count(steps, thread_id) ||
         atomic_load_explicit(&steps->is_range_open, memory_order_relaxed))
         return false;
     begin_step(capture, step_number(rest, rest_bytes, steps->range_count), now_ns);
@@ -153,10 +150,10 @@ static bool begin_by_name(struct rkt_capture *capture, const struct rkt_thread *
     return true;
 }
 
-bool rkt_steps_range_pushed(struct rkt_capture *capture, const struct rkt_thread *thread,
-                            uint32_t name_id, uint64_t now_ns)
+bool rkt_steps_range_pushed(struct rkt_capture *capture, uint32_t thread_id, uint32_t name_id,
+                            uint64_t now_ns)
 {
-    if (!begin_by_name(capture, thread, name_id, now_ns))
+    if (!begin_by_name(capture, thread_id, name_id, now_ns))
         return false;
     atomic_store_explicit(&capture->steps->is_range_open, true, memory_order_relaxed);
     return true;
@@ -168,10 +165,10 @@ void rkt_steps_range_popped(struct rkt_capture *capture, uint64_t now_ns)
     end_step(capture, now_ns);
 }
 
-void rkt_steps_marked(struct rkt_capture *capture, const struct rkt_thread *thread,
-                      uint32_t name_id, uint64_t now_ns)
+void rkt_steps_marked(struct rkt_capture *capture, uint32_t thread_id, uint32_t name_id,
+                      uint64_t now_ns)
 {
-    (void)begin_by_name(capture, thread, name_id, now_ns);
+    (void)begin_by_name(capture, thread_id, name_id, now_ns);
 }
 
 void rkt_steps_close(struct rkt_capture *capture)

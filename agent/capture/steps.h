@@ -17,8 +17,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/capture/thread.h"
-
 struct rkt_capture;
 struct rkt_steps;
 
@@ -39,13 +37,13 @@ uint64_t rkt_steps_activity(const struct rkt_steps *steps);
  * A range of this name (0: none) was pushed at now_ns. True when a step began with it, and ends
  * with it: rkt_steps_range_popped().
  */
-bool rkt_steps_range_pushed(struct rkt_capture *capture, const struct rkt_thread *thread,
-                            uint32_t name_id, uint64_t now_ns);
+bool rkt_steps_range_pushed(struct rkt_capture *capture, uint32_t thread_id, uint32_t name_id,
+                            uint64_t now_ns);
 void rkt_steps_range_popped(struct rkt_capture *capture, uint64_t now_ns);
 
 /* A mark of this name: a step that ends where the next one begins. */
-void rkt_steps_marked(struct rkt_capture *capture, const struct rkt_thread *thread,
-                      uint32_t name_id, uint64_t now_ns);
+void rkt_steps_marked(struct rkt_capture *capture, uint32_t thread_id, uint32_t name_id,
+                      uint64_t now_ns);
 
 /* The process ends: a step that is open goes out as begun but not ended. */
 void rkt_steps_close(struct rkt_capture *capture);

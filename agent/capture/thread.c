@@ -131,6 +131,18 @@ struct rkt_thread *rkt_threads_get(struct rkt_threads *threads)
     return thread;
 }
 
+bool rkt_threads_stamp(struct rkt_threads *threads, struct rkt_event *event)
+{
+    struct rkt_thread *thread = rkt_threads_get(threads);
+
+    if (!thread) {
+        rkt_region_count_no_ring(threads->region);
+        return false;
+    }
+    event->thread_id = thread->thread_id;
+    return rkt_ring_push(thread->ring, event);
+}
+
 bool rkt_threads_push(struct rkt_threads *threads, const struct rkt_event *event)
 {
     struct rkt_thread *thread = rkt_threads_get(threads);

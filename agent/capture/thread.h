@@ -54,7 +54,11 @@ void rkt_threads_disown(struct rkt_threads *threads);
 /* The calling thread's entry; NULL when no ring is free. Keeps errno. */
 struct rkt_thread *rkt_threads_get(struct rkt_threads *threads);
 
-/* Push from the calling thread; false when it was dropped (and counted). */
+/*
+ * Push from the calling thread; false when it was dropped (and counted). rkt_threads_stamp also
+ * names that thread in the event.
+ */
+bool rkt_threads_stamp(struct rkt_threads *threads, struct rkt_event *event);
 bool rkt_threads_push(struct rkt_threads *threads, const struct rkt_event *event);
 
 /*
