@@ -33,6 +33,7 @@ struct rkt_aggregator {
     bool is_stopping;
     uint64_t stop_limit_ns;
     bool is_file_whole;
+    bool has_said_failed; /* that the file cannot be written any more */
 };
 
 static uint64_t read_raw(void *ctx)
@@ -98,6 +99,8 @@ void rkt_aggregator_destroy(struct rkt_aggregator *aggregator)
 
 /* ---- to the sidecars ---- */
 
+static const struct rkt_run_message STORE_FAILED = {.type = RKT_RUN_STORE_FAILED};
+
 static void say(struct rkt_aggregator *aggregator, int rank, const struct rkt_run_message *message)
 {
     uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
@@ -146,6 +149,8 @@ static void welcome(struct rkt_aggregator *aggregator, int rank,
         message.flags |= RKT_RUN_FLAG_CLOCK_LEADER;
     (void)snprintf(message.host, sizeof(message.host), "%s", aggregator->config.master_host);
     say(aggregator, rank, &message);
+    if (aggregator->has_said_failed)
+        say(aggregator, rank, &STORE_FAILED);
     rkt_window_orders_start(aggregator->windows, aggregator->now_ns);
 }
 
@@ -264,6 +269,15 @@ static void heard_frame(void *ctx, int rank)
     rkt_run_state_heard(aggregator->state, rank, aggregator->now_ns);
 }
 
+/* Then the sidecars keep what they have, and send no more. */
+static void pass_failure_on(struct rkt_aggregator *aggregator)
+{
+    if (aggregator->has_said_failed || !rkt_receiver_has_failed(aggregator->receiver))
+        return;
+    aggregator->has_said_failed = true;
+    say_to_all(aggregator, &STORE_FAILED);
+}
+
 /* ---- the end ---- */
 
 static void log_totals(const struct rkt_aggregator *aggregator)
@@ -357,6 +371,7 @@ bool rkt_aggregator_step(struct rkt_aggregator *aggregator, uint64_t now_ns)
     }
     order_window(aggregator);
     is_busy = rkt_receiver_step(aggregator->receiver, heard_frame, aggregator);
+    pass_failure_on(aggregator);
     is_busy |= rkt_clock_answer_step(aggregator->clocks, NULL);
     if (now_ns >= aggregator->heartbeat_due_ns && aggregator->phase < RKT_AGGREGATOR_LEAVING) {
         aggregator->heartbeat_due_ns = now_ns + HEARTBEAT_NS;

@@ -86,19 +86,22 @@ static void remember_failure(struct rkt_receiver *receiver, const struct rkt_err
             err->text);
 }
 
-static void store_frame(struct rkt_receiver *receiver, int rank, size_t frame_bytes)
+/* False: the frame is good, and not in the file. */
+static bool store_frame(struct rkt_receiver *receiver, int rank, size_t frame_bytes)
 {
     struct rkt_error err = {0};
     enum rkt_status status;
 
-    if (receiver->is_closed || receiver->has_failed || receiver->senders[rank].is_ignored)
-        return;
+    if (receiver->has_failed)
+        return false;
+    if (receiver->is_closed || receiver->senders[rank].is_ignored)
+        return true;
     switch (rkt_source_streams_check(receiver->streams, rank, receiver->frame, frame_bytes, &err)) {
     case RKT_STREAM_BAD:
         say_bad(receiver, rank, &err);
-        return;
+        return true;
     case RKT_STREAM_DUPLICATE:
-        return;
+        return true;
     case RKT_STREAM_TAKE:
         break;
     }
@@ -107,6 +110,7 @@ static void store_frame(struct rkt_receiver *receiver, int rank, size_t frame_by
         remember_failure(receiver, &err);
     else if (status != RKT_OK)
         say_bad(receiver, rank, &err);
+    return status != RKT_ERR_IO;
 }
 
 /* False: nothing waits. */
@@ -119,9 +123,9 @@ static bool take_frame(struct rkt_receiver *receiver)
 
     if (status != RKT_OK && status != RKT_ERR_RANGE)
         return false;
-    if (status == RKT_OK)
-        store_frame(receiver, arrival.from, arrival.len_bytes);
-    else
+    if (status == RKT_OK && !store_frame(receiver, arrival.from, arrival.len_bytes))
+        return true;
+    if (status != RKT_OK)
         say_bad(receiver, arrival.from, &err);
     receiver->senders[arrival.from].ack_count++;
     return true;

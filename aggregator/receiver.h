@@ -7,9 +7,10 @@
  *
  * Place:   transport -> [receiver] -> store_writer.
  * Hot:     no event is decoded here: a frame is checked and appended as it came.
- * Credits: an ACK means that write returned. A frame that is bad, came twice, or cannot be written
- *          any more is acknowledged too: its sender has nothing better to send.
- * Full:    a failed write is said once; the frames before it stay readable.
+ * Credits: an ACK means that write returned. A frame that is bad or came twice is acknowledged too:
+ *          its sender has nothing better to send.
+ * Full:    a failed write is said once; the frames before it stay readable. It and all that follow
+ *          are not acknowledged, so that their senders keep them.
  * Threads: one. Memory: one frame of the largest size (touched as used).
  */
 

@@ -12,6 +12,7 @@
  *     frames                         ->  <-  ACK (written)
  *     JOB_FAILED                     ->  <-  ABORT to all
  *     TOGGLE (what it is, step)      ->  <-  WINDOW to all (what it shall be, from which step)
+ *                                    <-      STORE_FAILED: no frame is written any more
  *     FLUSHED: nothing more comes    ->
  *                                    <-      LEAVE: store and report are closed
  *
@@ -58,6 +59,7 @@ enum rkt_run_type {
     RKT_RUN_LEAVE = 8,
     RKT_RUN_TOGGLE = 9,  /* the user wants the capture window opened or closed on all ranks */
     RKT_RUN_WINDOW = 10, /* the order that rank 0 makes of it */
+    RKT_RUN_STORE_FAILED = 11,
 };
 
 enum rkt_run_flag {

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * ranktrace recover - what is whole of a broken timeline, as a clean one with an index.
- *
- * Frames are copied as they are, source by source, so nothing that was readable changes.
- */
+/* ranktrace recover - what a broken run left behind, as one clean timeline with an index. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/options.h"
-#include "common/store_reader.h"
-#include "common/store_writer.h"
 #include "common/units.h"
+#include "launch/recover.h"
 
 #define EXIT_DONE 0
 #define EXIT_FAILED 1
@@ -35,13 +29,15 @@ static const struct rkt_option OPTIONS[] = {
 
 static const struct rkt_command COMMAND = {
     .name = "recover",
-    .usage = "ranktrace recover -o FILE TIMELINE",
+    .usage = "ranktrace recover -o FILE DIR|TIMELINE [SPOOL...]",
     .summary = "Put what a broken run left behind into one clean timeline.",
-    .details = "TIMELINE is a file that was cut or damaged, or the output folder of a run; it is\n"
-               "only read. Reports can be made of it as it is, too: a clean one opens faster,\n"
-               "and can be given away.\n"
-               "\n"
-               "Exit codes: 0 done, also where damage was left behind; 1 failed; 2 wrong use.",
+    .details =
+        "DIR is the output folder of a run: its timeline.rkt and the spools beside it are\n"
+        "taken, ranktrace-spool-*.rkt, in which sidecars kept what rank 0 did not write.\n"
+        "Spools of other nodes are named, or their folders. Nothing of all that is changed.\n"
+        "A report can be made of a broken timeline as it is, too.\n"
+        "\n"
+        "Exit codes: 0 done, also where damage was left behind; 1 failed; 2 wrong use.",
     .options = OPTIONS,
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
@@ -52,104 +48,79 @@ static int fail(const struct rkt_error *err, int code)
     return code;
 }
 
-struct copy {
-    struct rkt_store_writer *writer;
-    uint64_t frame_count;
-};
-
-static enum rkt_status copy_frame(void *ctx, const uint8_t *frame, size_t frame_bytes,
-                                  struct rkt_error *err)
-{
-    struct copy *copy = ctx;
-
-    copy->frame_count++;
-    return rkt_store_writer_append(copy->writer, frame, frame_bytes, err);
-}
-
-static enum rkt_status recover(struct rkt_store_reader *reader, const char *output,
-                               struct copy *copy, struct rkt_error *err)
-{
-    enum rkt_status status = rkt_store_writer_create(
-        output, RKT_STORE_ATOMIC, rkt_store_reader_run(reader), &copy->writer, err);
-
-    if (status != RKT_OK)
-        return status;
-    status = rkt_store_reader_each_frame(reader, copy_frame, copy, err);
-    if (status == RKT_OK)
-        status = rkt_store_writer_close(copy->writer, err);
-    rkt_store_writer_destroy(copy->writer);
-    return status;
-}
-
-static void print_result(const char *output, const struct copy *copy,
-                         const struct rkt_store_health *health)
+static void print_result(const char *output, const struct rkt_recover_counts *counts)
 {
     char bytes[32];
 
-    (void)printf("%s: %" PRIu64 " frames kept", output, copy->frame_count);
-    if (health->damaged_frames > 0)
-        (void)printf(", %" PRIu64 " damaged ones left behind", health->damaged_frames);
-    if (health->seq_gap_count > 0)
-        (void)printf(", %" PRIu64 " never arrived", health->seq_gap_count);
-    if (health->skipped_bytes > 0)
+    (void)printf("%s: %" PRIu64 " frames kept", output, counts->frame_count);
+    if (counts->spool_frame_count > 0)
+        (void)printf(", %" PRIu64 " of them from spools", counts->spool_frame_count);
+    if (counts->damaged_count > 0)
+        (void)printf(", %" PRIu64 " damaged ones left behind", counts->damaged_count);
+    if (counts->skipped_bytes > 0)
         (void)printf(", %s belong to no frame",
-                     rkt_format_bytes(health->skipped_bytes, bytes, sizeof(bytes)));
+                     rkt_format_bytes(counts->skipped_bytes, bytes, sizeof(bytes)));
     (void)printf("\n");
 }
 
-/* `input` may be the folder of the file that would be overwritten. */
-static bool is_same_file(const char *input, const char *output)
+static bool is_same_file(const char *path, const struct stat *other)
 {
-    struct stat in;
-    struct stat out;
-    char inside[4096];
-    int len;
+    struct stat st;
 
-    if (stat(output, &out) != 0)
-        return false;
-    len = snprintf(inside, sizeof(inside), "%s/timeline.rkt", input);
-    if (len > 0 && (size_t)len < sizeof(inside) && stat(inside, &in) == 0 &&
-        in.st_ino == out.st_ino && in.st_dev == out.st_dev)
-        return true;
-    return stat(input, &in) == 0 && in.st_ino == out.st_ino && in.st_dev == out.st_dev;
+    return stat(path, &st) == 0 && st.st_ino == other->st_ino && st.st_dev == other->st_dev;
 }
 
-static enum rkt_status check_output(const struct recover_options *options, const char *input,
-                                    struct rkt_error *err)
+static enum rkt_status check_output(const struct recover_options *options,
+                                    const struct rkt_recover_files *files, struct rkt_error *err)
 {
-    if (!options->output)
-        return rkt_fail(err, RKT_ERR_INVALID, "give the file to write: %s", COMMAND.usage);
-    if (is_same_file(input, options->output))
-        return rkt_fail(err, RKT_ERR_INVALID, "%s is the broken timeline itself: give another file",
-                        options->output);
-    if (!options->force && access(options->output, F_OK) == 0)
+    struct stat output;
+
+    if (stat(options->output, &output) != 0)
+        return RKT_OK;
+    for (size_t i = 0; i < files->count; i++) {
+        if (is_same_file(files->paths[i], &output))
+            return rkt_fail(err, RKT_ERR_INVALID, "%s is to be recovered: give another file",
+                            options->output);
+    }
+    if (!options->force)
         return rkt_fail(err, RKT_ERR_INVALID, "%s exists: --force overwrites it", options->output);
     return RKT_OK;
+}
+
+static enum rkt_status run(const struct recover_options *options, char *const *paths,
+                           struct rkt_error *err)
+{
+    struct rkt_recover_files files = {0};
+    struct rkt_recover_counts counts;
+    enum rkt_status status = RKT_OK;
+
+    for (; *paths && status == RKT_OK; paths++)
+        status = rkt_recover_find(*paths, &files, err);
+    if (status == RKT_OK)
+        status = check_output(options, &files, err);
+    if (status == RKT_OK)
+        status = rkt_recover(&files, options->output, &counts, err);
+    if (status == RKT_OK)
+        print_result(options->output, &counts);
+    rkt_recover_files_release(&files);
+    return status;
 }
 
 int main(int argc, char **argv)
 {
     struct recover_options options = {0};
-    struct rkt_store_reader *reader;
     struct rkt_error err = {0};
-    struct copy copy = {0};
     int next = 0;
     enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
 
     if (status == RKT_END)
         return EXIT_DONE;
-    if (status == RKT_OK && argc - next != 1)
-        status = rkt_fail(&err, RKT_ERR_INVALID, "give one timeline: %s", COMMAND.usage);
+    if (status == RKT_OK && (argc - next < 1 || !options.output))
+        status = rkt_fail(&err, RKT_ERR_INVALID, "give what to recover, and the file to write: %s",
+                          COMMAND.usage);
     if (status == RKT_OK)
-        status = check_output(&options, argv[next], &err);
-    if (status != RKT_OK)
-        return fail(&err, EXIT_WRONG_USE);
-    status = rkt_store_reader_open(argv[next], &reader, &err);
-    if (status != RKT_OK)
-        return fail(&err, EXIT_FAILED);
-    status = recover(reader, options.output, &copy, &err);
+        status = run(&options, argv + next, &err);
     if (status == RKT_OK)
-        print_result(options.output, &copy, rkt_store_reader_health(reader));
-    rkt_store_reader_close(reader);
-    return status == RKT_OK ? EXIT_DONE : fail(&err, EXIT_FAILED);
+        return EXIT_DONE;
+    return fail(&err, status == RKT_ERR_INVALID ? EXIT_WRONG_USE : EXIT_FAILED);
 }

@@ -31,6 +31,8 @@ struct run_options {
     struct rkt_capture_options asked;
     struct rkt_window_options when;
     const char *on_usr2;
+    uint64_t spool_bytes;
+    const char *spool_dir;
     bool is_per_node;
     bool has_no_report;
     bool has_no_sync_lines;
@@ -51,6 +53,10 @@ static const struct rkt_option OPTIONS[] = {
     {"on-usr2", 0, "RANKTRACE_ON_USR2", RKT_OPTION_STRING, FIELD(on_usr2), "WHAT", "auto",
      "SIGUSR2: toggle recording on all ranks, forward it to the job, or auto: forward where the "
      "job catches it"},
+    {"spool", 0, "RANKTRACE_SPOOL", RKT_OPTION_BYTES, FIELD(spool_bytes), "SIZE", "1GiB",
+     "what may wait for rank 0 on each node's disk; then events are dropped; 0: nothing"},
+    {"spool-dir", 0, "RANKTRACE_SPOOL_DIR", RKT_OPTION_STRING, FIELD(spool_dir), "DIR", NULL,
+     "where it waits (default: the output folder, or TMPDIR on nodes without)"},
     {"no-report", 0, "RANKTRACE_NO_REPORT", RKT_OPTION_FLAG, FIELD(has_no_report), NULL, NULL,
      "stop after the timeline"},
     {"hold", 0, "RANKTRACE_HOLD", RKT_OPTION_DURATION, FIELD(hold_ns), "TIME", "30s",
@@ -304,6 +310,18 @@ static enum rkt_status run(const struct run_options *options, char *const *comma
     return rkt_supervise(&config, rkt_env_get(env, "XDG_RUNTIME_DIR"), exit_code_out, err);
 }
 
+/* Like the others of these, by the sidecar's environment. */
+static bool export_spool(const struct run_options *options)
+{
+    char bytes[32];
+
+    (void)snprintf(bytes, sizeof(bytes), "%lluB", (unsigned long long)options->spool_bytes);
+    /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
+    return setenv("RANKTRACE_SPOOL", bytes, 1) == 0 &&
+           (!options->spool_dir || setenv("RANKTRACE_SPOOL_DIR", options->spool_dir, 1) == 0);
+    /* NOLINTEND(concurrency-mt-unsafe) */
+}
+
 int main(int argc, char **argv)
 {
     struct run_options options = {0};
@@ -322,8 +340,8 @@ int main(int argc, char **argv)
     if (status == RKT_OK && !env)
         status = rkt_fail(&err, RKT_ERR_NOMEM, "no memory for the job's environment");
     /* After the copy: these are for the sidecar alone. */
-    if (status == RKT_OK &&
-        (!rkt_capture_options_export(&options.asked) || !rkt_window_options_export(&options.when)))
+    if (status == RKT_OK && (!rkt_capture_options_export(&options.asked) ||
+                             !rkt_window_options_export(&options.when) || !export_spool(&options)))
         status = rkt_fail(&err, RKT_ERR_NOMEM, "no memory for the sidecar's environment");
     if (options.is_verbose)
         (void)setenv("RANKTRACE_LOG", "info", 0); // NOLINT(concurrency-mt-unsafe): one thread

@@ -14,6 +14,7 @@
 #include "agent/hello.h"
 #include "agent/sidecar/pace.h"
 #include "agent/sidecar/sidecar.h"
+#include "agent/sidecar/spool.h"
 #include "aggregator/aggregator.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -33,6 +34,7 @@ struct program {
     struct rkt_transport *transport;
     int listen_fd;
     char store_path[4096];
+    char spool_base[4096]; /* "": none */
     struct rkt_run_info run;
     struct rkt_sidecar *sidecar;
     struct rkt_aggregator *aggregator; /* rank 0 */
@@ -100,6 +102,32 @@ static enum rkt_status create_aggregator(struct program *program, struct rkt_err
     return rkt_aggregator_create(&config, rkt_now_raw_ns(), &program->aggregator, err);
 }
 
+/* A folder of this node: the output folder need not be there on every one. */
+static const char *spool_dir(const struct rkt_sidecar_options *options)
+{
+    const char *temporary = getenv("TMPDIR"); /* NOLINT(concurrency-mt-unsafe): one thread */
+
+    if (options->spool_dir)
+        return options->spool_dir;
+    if (access(options->output, W_OK | X_OK) == 0)
+        return options->output;
+    return temporary && *temporary ? temporary : "/tmp";
+}
+
+/* Without room for the name there is no spool: that loses frames only where rank 0 is slow. */
+static void name_spool(struct program *program)
+{
+    int len;
+
+    if (program->options.spool_bytes == 0)
+        return;
+    len = snprintf(program->spool_base, sizeof(program->spool_base), "%s/" RKT_SPOOL_PREFIX "%d-%d",
+                   spool_dir(&program->options), rkt_transport_rank(program->transport),
+                   (int)getpid());
+    if (len < 0 || (size_t)len >= sizeof(program->spool_base))
+        program->spool_base[0] = '\0';
+}
+
 static enum rkt_status create_sidecar(struct program *program, struct rkt_error *err)
 {
     struct rkt_sidecar_config config = {
@@ -112,7 +140,9 @@ static enum rkt_status create_sidecar(struct program *program, struct rkt_error 
         .is_per_node = program->options.per_node,
         .drain_timeout_ns = program->options.drain_timeout_ns,
         .flush_interval_ns = program->options.flush_interval_ns,
-        .queue_bytes = program->options.queue_bytes,
+        .send = {.memory_bytes = program->options.queue_bytes,
+                 .spool_base = program->spool_base[0] ? program->spool_base : NULL,
+                 .spool_bytes = program->options.spool_bytes},
         .gpu_interval_ns = program->options.gpu_interval_ns,
         .node = program->node,
     };
@@ -150,6 +180,7 @@ static enum rkt_status create(struct program *program, bool *has_refused, struct
         *has_refused = true;
         return status;
     }
+    name_spool(program);
     status = rkt_hello_listen(program->options.socket, &program->listen_fd, err);
     if (status == RKT_OK)
         status = create_sidecar(program, err);

@@ -28,6 +28,8 @@ struct rkt_sidecar_options {
     uint64_t drain_timeout_ns;
     uint64_t flush_interval_ns;
     uint64_t queue_bytes;
+    uint64_t spool_bytes;
+    const char *spool_dir; /* NULL: the output folder, or where that is none, TMPDIR */
     uint64_t heap_bytes;
     uint32_t ring_count;
     uint32_t ring_capacity;

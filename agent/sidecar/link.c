@@ -77,6 +77,9 @@ static void take(struct rkt_link *link, const struct rkt_run_message *message)
         link->leave = *message;
         link->has_leave = true;
         break;
+    case RKT_RUN_STORE_FAILED:
+        link->has_store_failed = true;
+        break;
     case RKT_RUN_WINDOW:
         link->window = *message;
         link->has_window = true;

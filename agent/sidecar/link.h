@@ -33,6 +33,7 @@ struct rkt_link {
     bool is_refused;
     bool has_abort;
     bool has_leave;
+    bool has_store_failed;          /* rank 0 writes no more frames */
     bool has_window;                /* an order; the reader takes it by setting this to false */
     struct rkt_run_message welcome; /* or the refusal */
     int32_t abort_rank;

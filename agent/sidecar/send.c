@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sidecar/send.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "agent/sidecar/spool.h"
 #include "common/checked.h"
 #include "common/run_message.h"
+
+/* The last eighth of a spool is for what is never dropped while there is room. */
+#define SPOOL_RESERVE 8u
 
 struct waiting_frame {
     struct waiting_frame *next;
@@ -15,16 +22,45 @@ struct waiting_frame {
 
 struct rkt_send_queue {
     struct rkt_transport *transport;
-    uint64_t limit_bytes;
+    uint64_t memory_bytes;
+    uint64_t spool_bytes;
+    struct rkt_spool *spool; /* NULL: none */
+    char *kept_path;         /* BASE-a.rkt; NULL: none */
+    bool has_kept_file;
+
+    /* in memory: those that are sent and wait for their ACK, then those that are not sent */
     struct waiting_frame *first;
+    struct waiting_frame *first_unsent;
     struct waiting_frame *last;
     uint64_t held_bytes;
+
     uint32_t unacked_count;
+    bool is_paused;
     bool is_abandoned;
     struct rkt_send_counts counts;
 };
 
-enum rkt_status rkt_send_queue_create(struct rkt_transport *transport, uint64_t limit_bytes,
+/* ---- life ---- */
+
+static bool add_spool(struct rkt_send_queue *queue, const struct rkt_send_config *config,
+                      struct rkt_error *err)
+{
+    char *path;
+
+    if (asprintf(&queue->kept_path, "%s-a.rkt", config->spool_base) < 0)
+        queue->kept_path = NULL;
+    if (!queue->kept_path || asprintf(&path, "%s-b.rkt", config->spool_base) < 0) {
+        (void)rkt_fail(err, RKT_ERR_NOMEM, "no memory for a spool");
+        return false;
+    }
+    queue->spool_bytes = config->spool_bytes;
+    (void)rkt_spool_create(path, config->spool_bytes, &queue->spool, err);
+    free(path);
+    return queue->spool;
+}
+
+enum rkt_status rkt_send_queue_create(struct rkt_transport *transport,
+                                      const struct rkt_send_config *config,
                                       struct rkt_send_queue **queue_out, struct rkt_error *err)
 {
     struct rkt_send_queue *queue = calloc(1, sizeof(*queue));
@@ -32,7 +68,11 @@ enum rkt_status rkt_send_queue_create(struct rkt_transport *transport, uint64_t 
     if (!queue)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the send queue");
     queue->transport = transport;
-    queue->limit_bytes = limit_bytes;
+    queue->memory_bytes = config->memory_bytes;
+    if (config->spool_base && !add_spool(queue, config, err)) {
+        rkt_send_queue_destroy(queue);
+        return RKT_ERR_NOMEM;
+    }
     *queue_out = queue;
     return RKT_OK;
 }
@@ -42,6 +82,8 @@ static void drop_first(struct rkt_send_queue *queue)
     struct waiting_frame *frame = queue->first;
 
     queue->first = frame->next;
+    if (queue->first_unsent == frame)
+        queue->first_unsent = frame->next;
     if (!queue->first)
         queue->last = NULL;
     queue->held_bytes -= frame->frame_bytes;
@@ -52,10 +94,16 @@ void rkt_send_queue_destroy(struct rkt_send_queue *queue)
 {
     if (!queue)
         return;
+    if (queue->has_kept_file && !queue->first && !queue->is_abandoned)
+        (void)unlink(queue->kept_path);
     while (queue->first)
         drop_first(queue);
+    rkt_spool_destroy(queue->spool);
+    free(queue->kept_path);
     free(queue);
 }
+
+/* ---- in ---- */
 
 static enum rkt_status count_dropped(struct rkt_send_queue *queue, size_t frame_bytes)
 {
@@ -64,16 +112,31 @@ static enum rkt_status count_dropped(struct rkt_send_queue *queue, size_t frame_
     return RKT_OK;
 }
 
-enum rkt_status rkt_send_queue_push(void *ctx, const uint8_t *frame, size_t frame_bytes,
-                                    struct rkt_error *err)
+static bool is_spooling(const struct rkt_send_queue *queue)
 {
-    struct rkt_send_queue *queue = ctx;
+    return queue->spool && rkt_spool_bytes(queue->spool) > 0;
+}
+
+static enum rkt_status push_to_spool(struct rkt_send_queue *queue, const uint8_t *frame,
+                                     size_t frame_bytes, struct rkt_error *err)
+{
+    enum rkt_status status = rkt_spool_push(queue->spool, frame, frame_bytes, err);
+
+    if (status != RKT_OK) {
+        (void)count_dropped(queue, frame_bytes);
+        return status == RKT_AGAIN ? RKT_OK : status;
+    }
+    queue->counts.spooled_frames++;
+    queue->counts.pushed_frames++;
+    return RKT_OK;
+}
+
+static enum rkt_status push_to_memory(struct rkt_send_queue *queue, const uint8_t *frame,
+                                      size_t frame_bytes)
+{
     struct waiting_frame *waiting = NULL;
     size_t total;
 
-    (void)err;
-    if (queue->is_abandoned || queue->held_bytes > 2 * queue->limit_bytes)
-        return count_dropped(queue, frame_bytes);
     if (rkt_add_size(sizeof(*waiting), frame_bytes, &total))
         waiting = malloc(total);
     if (!waiting)
@@ -85,10 +148,38 @@ enum rkt_status rkt_send_queue_push(void *ctx, const uint8_t *frame, size_t fram
         queue->last->next = waiting;
     else
         queue->first = waiting;
+    if (!queue->first_unsent)
+        queue->first_unsent = waiting;
     queue->last = waiting;
     queue->held_bytes += frame_bytes;
     queue->counts.pushed_frames++;
     return RKT_OK;
+}
+
+enum rkt_status rkt_send_queue_push(void *ctx, const uint8_t *frame, size_t frame_bytes,
+                                    struct rkt_error *err)
+{
+    struct rkt_send_queue *queue = ctx;
+    bool can_spool = queue->spool && !rkt_spool_is_broken(queue->spool);
+    uint64_t limit_bytes = can_spool ? queue->memory_bytes : 2 * queue->memory_bytes;
+
+    if (queue->is_abandoned)
+        return count_dropped(queue, frame_bytes);
+    if (is_spooling(queue) || (can_spool && queue->held_bytes + frame_bytes > limit_bytes))
+        return push_to_spool(queue, frame, frame_bytes, err);
+    if (queue->held_bytes > limit_bytes)
+        return count_dropped(queue, frame_bytes);
+    return push_to_memory(queue, frame, frame_bytes);
+}
+
+/* ---- out ---- */
+
+static void forget_oldest(struct rkt_send_queue *queue)
+{
+    if (queue->first != queue->first_unsent)
+        drop_first(queue);
+    else
+        rkt_spool_acked(queue->spool);
 }
 
 /* One acknowledgement; an impossible one (more than is out) gives no more than is out. */
@@ -108,21 +199,35 @@ static enum rkt_status take_ack(struct rkt_send_queue *queue, struct rkt_error *
         count = queue->unacked_count;
     queue->unacked_count -= count;
     queue->counts.acked_frames += count;
+    for (uint32_t i = 0; i < count && !queue->is_abandoned; i++)
+        forget_oldest(queue);
     return RKT_OK;
 }
 
-static enum rkt_status send_first(struct rkt_send_queue *queue, struct rkt_error *err)
+static enum rkt_status send_next(struct rkt_send_queue *queue, struct rkt_error *err)
 {
-    const struct waiting_frame *frame = queue->first;
-    enum rkt_status status = rkt_transport_send(queue->transport, 0, RKT_TAG_FRAME, frame->bytes,
-                                                frame->frame_bytes, err);
+    const uint8_t *bytes = queue->first_unsent ? queue->first_unsent->bytes : NULL;
+    size_t frame_bytes = queue->first_unsent ? queue->first_unsent->frame_bytes : 0;
+    enum rkt_status status = RKT_OK;
 
+    if (!bytes)
+        status = rkt_spool_first(queue->spool, &bytes, &frame_bytes, err);
+    if (status == RKT_OK)
+        status = rkt_transport_send(queue->transport, 0, RKT_TAG_FRAME, bytes, frame_bytes, err);
     if (status != RKT_OK)
         return status;
     queue->unacked_count++;
-    queue->counts.sent_bytes += frame->frame_bytes;
-    drop_first(queue);
+    queue->counts.sent_bytes += frame_bytes;
+    if (queue->first_unsent)
+        queue->first_unsent = queue->first_unsent->next;
+    else
+        rkt_spool_sent(queue->spool);
     return RKT_OK;
+}
+
+static bool has_unsent(const struct rkt_send_queue *queue)
+{
+    return queue->first_unsent || (queue->spool && rkt_spool_has_unsent(queue->spool));
 }
 
 bool rkt_send_queue_step(struct rkt_send_queue *queue, struct rkt_error *err)
@@ -131,20 +236,24 @@ bool rkt_send_queue_step(struct rkt_send_queue *queue, struct rkt_error *err)
 
     while (take_ack(queue, err) == RKT_OK)
         was_busy = true;
-    while (queue->first && queue->unacked_count < RKT_SEND_CREDITS &&
-           send_first(queue, err) == RKT_OK)
+    while (!queue->is_abandoned && !queue->is_paused && has_unsent(queue) &&
+           queue->unacked_count < RKT_SEND_CREDITS && send_next(queue, err) == RKT_OK)
         was_busy = true;
     return was_busy;
 }
 
 bool rkt_send_queue_is_full(const struct rkt_send_queue *queue)
 {
-    return queue->is_abandoned || queue->held_bytes > queue->limit_bytes;
+    if (queue->is_abandoned)
+        return true;
+    if (!queue->spool || rkt_spool_is_broken(queue->spool))
+        return queue->held_bytes > queue->memory_bytes || is_spooling(queue);
+    return rkt_spool_bytes(queue->spool) > queue->spool_bytes - queue->spool_bytes / SPOOL_RESERVE;
 }
 
 bool rkt_send_queue_is_empty(const struct rkt_send_queue *queue)
 {
-    return !queue->first && (queue->is_abandoned || queue->unacked_count == 0);
+    return queue->is_abandoned || (!has_unsent(queue) && queue->unacked_count == 0);
 }
 
 void rkt_send_queue_counts(const struct rkt_send_queue *queue, struct rkt_send_counts *counts_out)
@@ -152,10 +261,49 @@ void rkt_send_queue_counts(const struct rkt_send_queue *queue, struct rkt_send_c
     *counts_out = queue->counts;
 }
 
+/* ---- the end ---- */
+
+void rkt_send_queue_pause(struct rkt_send_queue *queue)
+{
+    queue->is_paused = true;
+}
+
+static enum rkt_status write_memory(const struct rkt_send_queue *queue, int fd,
+                                    struct rkt_error *err)
+{
+    for (const struct waiting_frame *frame = queue->first; frame; frame = frame->next) {
+        if (write(fd, frame->bytes, frame->frame_bytes) != (ssize_t)frame->frame_bytes)
+            return rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", queue->kept_path);
+    }
+    return RKT_OK;
+}
+
+enum rkt_status rkt_send_queue_keep(struct rkt_send_queue *queue, const char **path_out,
+                                    struct rkt_error *err)
+{
+    enum rkt_status status;
+    int fd;
+
+    if (!queue->spool)
+        return rkt_fail(err, RKT_ERR_INVALID, "there is no spool");
+    *path_out = rkt_spool_path(queue->spool);
+    if (!queue->first)
+        return is_spooling(queue) ? RKT_OK : RKT_END;
+    fd = open(queue->kept_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return rkt_fail_errno(err, RKT_ERR_IO, "cannot make %s", queue->kept_path);
+    queue->has_kept_file = true;
+    *path_out = queue->kept_path;
+    status = write_memory(queue, fd, err);
+    close(fd);
+    return status;
+}
+
 void rkt_send_queue_abandon(struct rkt_send_queue *queue)
 {
     while (queue->first) {
-        (void)count_dropped(queue, queue->first->frame_bytes);
+        if (queue->first == queue->first_unsent && !queue->has_kept_file)
+            (void)count_dropped(queue, queue->first->frame_bytes);
         drop_first(queue);
     }
     queue->is_abandoned = true;

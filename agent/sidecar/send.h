@@ -5,12 +5,18 @@
 /*
  * send - frames that wait for rank 0, and the credits to send them.
  *
- * Place:   source_writer -> [send_queue] -> transport.
+ * Place:   source_writer -> [send_queue, spool] -> transport.
  * Credits: RKT_SEND_CREDITS frames may be on their way unacknowledged; an acknowledgement
- *          says that rank 0 has written them.
- * Full:    past the soft limit (is_full) the drain drops events of the frequent kinds and
- *          counts them by kind; names, descriptors and rare events still come. Past twice the
- *          limit whole frames are dropped and counted: rank 0 has stood still for long.
+ *          says that rank 0 has written them. Until then each is held here.
+ * Order:   memory first; what does not fit goes to the spool, and so does all that follows until
+ *          rank 0 has written everything that is in it. So memory is always older than the spool.
+ * Full:    near the spool's limit (without a spool: past that of memory) is_full says so: the drain
+ *          then drops events of the frequent kinds and counts them by kind; names, descriptors and
+ *          rare events still come. Past the limit (without a spool: twice that of memory) whole
+ *          frames are dropped and counted: rank 0 has stood still for long.
+ * Kept:    what rank 0 did not write before the sidecar has to go stays on disk, in two files of
+ *          frames: BASE-a.rkt from memory, then BASE-b.rkt, the spool. `ranktrace recover` puts
+ *          them into the timeline.
  * Threads: one.
  */
 
@@ -31,11 +37,20 @@ struct rkt_send_counts {
     uint64_t sent_bytes;
     uint64_t dropped_frames;
     uint64_t dropped_bytes;
+    uint64_t spooled_frames; /* that did not fit into memory */
+};
+
+struct rkt_send_config {
+    uint64_t memory_bytes;
+    const char *spool_base; /* copied; NULL: no spool, and nothing is kept */
+    uint64_t spool_bytes;
 };
 
 /* The transport is on loan until destroy. */
-enum rkt_status rkt_send_queue_create(struct rkt_transport *transport, uint64_t limit_bytes,
+enum rkt_status rkt_send_queue_create(struct rkt_transport *transport,
+                                      const struct rkt_send_config *config,
                                       struct rkt_send_queue **queue_out, struct rkt_error *err);
+/* Files of which rank 0 has written everything are removed. */
 void rkt_send_queue_destroy(struct rkt_send_queue *queue);
 
 /* A rkt_frame_sink_fn; ctx is the queue. A frame that must be dropped is RKT_OK and counted. */
@@ -50,7 +65,18 @@ bool rkt_send_queue_is_full(const struct rkt_send_queue *queue);
 bool rkt_send_queue_is_empty(const struct rkt_send_queue *queue);
 void rkt_send_queue_counts(const struct rkt_send_queue *queue, struct rkt_send_counts *counts_out);
 
-/* Rank 0 is gone: drop what waits, and whatever is pushed from now on. */
+/* Rank 0 writes no more: send nothing, and keep what comes. */
+void rkt_send_queue_pause(struct rkt_send_queue *queue);
+
+/*
+ * Little time is left: make sure that everything which rank 0 has not written is on disk, and go on.
+ * RKT_END: there is nothing. RKT_OK: *path_out (on loan) names a file of it. RKT_ERR_INVALID: there
+ * is no spool.
+ */
+enum rkt_status rkt_send_queue_keep(struct rkt_send_queue *queue, const char **path_out,
+                                    struct rkt_error *err);
+
+/* Rank 0 is gone: drop what waits in memory, and whatever is pushed from now on. */
 void rkt_send_queue_abandon(struct rkt_send_queue *queue);
 
 #endif

@@ -16,7 +16,6 @@
 #include "agent/sidecar/own_source.h"
 #include "agent/sidecar/process_set.h"
 #include "agent/sidecar/refusals.h"
-#include "agent/sidecar/send.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/run_message.h"
@@ -130,7 +129,7 @@ enum rkt_status rkt_sidecar_create(const struct rkt_sidecar_config *config, uint
     sidecar->rank = rkt_transport_rank(config->transport);
     sidecar->phase_ns = now_ns;
     sidecar->flush_due_ns = now_ns + config->flush_interval_ns;
-    status = rkt_send_queue_create(config->transport, config->queue_bytes, &sidecar->queue, err);
+    status = rkt_send_queue_create(config->transport, &config->send, &sidecar->queue, err);
     if (status == RKT_OK)
         status = rkt_own_source_create((uint32_t)sidecar->rank, &config->node, rkt_send_queue_push,
                                        sidecar->queue, &sidecar->own, err);
@@ -213,11 +212,14 @@ static void job_has_ended(struct rkt_sidecar *sidecar, bool is_known, int wait_s
 static void stop(struct rkt_sidecar *sidecar, uint64_t now_ns)
 {
     struct rkt_error err = {0};
+    const char *path;
 
     sidecar->is_stopping = true;
     sidecar->flush_due_ns = now_ns;
     if (sidecar->phase < PHASE_FLUSHING)
         warn_once(sidecar, rkt_own_source_flush(sidecar->own, &err), &err);
+    /* As far as it comes: should rank 0 be too late for the rest, it is on disk. */
+    (void)rkt_send_queue_keep(sidecar->queue, &path, NULL);
 }
 
 static void take_control(struct rkt_sidecar *sidecar, const struct rkt_control_message *message,
@@ -424,17 +426,35 @@ static void step_clocking(struct rkt_sidecar *sidecar, uint64_t now_ns)
     enter(sidecar, PHASE_FLUSHING, now_ns);
 }
 
+/* Rank 0 will not write the rest. */
+static void give_up_sending(struct rkt_sidecar *sidecar, const char *why, uint64_t waited_ns)
+{
+    struct rkt_error err = {0};
+    const char *path = "";
+    enum rkt_status status = rkt_send_queue_keep(sidecar->queue, &path, &err);
+
+    if (status == RKT_OK)
+        rkt_log(RKT_LOG_WARN, "sidecar", why, "seconds=%d kept=\"%s\" then=\"ranktrace recover\"",
+                (int)(waited_ns / S), path);
+    else
+        rkt_log(RKT_LOG_WARN, "sidecar", why, "seconds=%d rest=\"%s\"", (int)(waited_ns / S),
+                status == RKT_END ? "none" : err.text);
+    rkt_send_queue_abandon(sidecar->queue);
+}
+
 static void step_flushing(struct rkt_sidecar *sidecar, uint64_t now_ns)
 {
     bool is_late = now_ns - sidecar->job_end_ns > sidecar->config.drain_timeout_ns;
 
-    if (!rkt_send_queue_is_empty(sidecar->queue) && !is_late)
+    bool has_failed = sidecar->link.has_store_failed;
+
+    if (!rkt_send_queue_is_empty(sidecar->queue) && !is_late && !has_failed)
         return;
-    if (!rkt_send_queue_is_empty(sidecar->queue)) {
-        rkt_log(RKT_LOG_WARN, "sidecar", "rank 0 did not take all in time: the rest is dropped",
-                "seconds=%d", (int)(sidecar->config.drain_timeout_ns / S));
-        rkt_send_queue_abandon(sidecar->queue);
-    }
+    if (!rkt_send_queue_is_empty(sidecar->queue))
+        give_up_sending(sidecar,
+                        has_failed ? "rank 0 cannot write its file"
+                                   : "rank 0 did not take all in time",
+                        now_ns - sidecar->job_end_ns);
     (void)rkt_link_say(&sidecar->link, RKT_RUN_FLUSHED, 0, NULL);
     enter(sidecar, PHASE_WAITING, now_ns);
 }
@@ -477,8 +497,8 @@ static void check_rank_0(struct rkt_sidecar *sidecar, uint64_t now_ns)
     if (sidecar->phase < PHASE_CLOCKING || sidecar->phase == PHASE_LEFT ||
         !rkt_link_is_silent(&sidecar->link, now_ns))
         return;
-    rkt_log(RKT_LOG_WARN, "sidecar", "rank 0 is silent: its file may lack the end of this rank",
-            "seconds=%d", (int)(RKT_LINK_SILENT_NS / S));
+    give_up_sending(sidecar, "rank 0 is silent: its file may lack the end of this rank",
+                    RKT_LINK_SILENT_NS);
     leave(sidecar, false, 0, now_ns);
 }
 
@@ -492,6 +512,8 @@ void rkt_sidecar_step(struct rkt_sidecar *sidecar, uint64_t now_ns, struct rkt_a
         activity->wants_soon = true;
     if (sidecar->link.has_window)
         take_window_order(sidecar);
+    if (sidecar->link.has_store_failed)
+        rkt_send_queue_pause(sidecar->queue);
     move_events(sidecar, now_ns, activity);
     move_own_events(sidecar, now_ns, activity);
     step_abort(sidecar, now_ns);

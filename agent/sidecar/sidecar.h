@@ -26,6 +26,7 @@
 #include "agent/capture_config.h"
 #include "agent/region.h"
 #include "agent/sidecar/pace.h"
+#include "agent/sidecar/send.h"
 #include "common/node_id.h"
 #include "common/status.h"
 #include "common/transport.h"
@@ -42,7 +43,7 @@ struct rkt_sidecar_config {
     bool is_per_node;
     uint64_t drain_timeout_ns;
     uint64_t flush_interval_ns;
-    uint64_t queue_bytes;
+    struct rkt_send_config send;
     uint64_t gpu_interval_ns; /* of samples of the GPUs; 0: none */
     struct rkt_node_id node;
 };

@@ -47,9 +47,17 @@ static enum rkt_status add(void *ctx, const struct rkt_event *event, struct rkt_
 
 /* ---- sources ---- */
 
+/* At least 1; a scenario that was checked gives no other. */
+static uint32_t ranks_per_node(const struct rkt_scenario *scenario)
+{
+    uint32_t nodes = scenario->node_count > 0 ? scenario->node_count : 1;
+
+    return scenario->rank_count >= nodes ? scenario->rank_count / nodes : 1;
+}
+
 static uint32_t node_of(const struct rkt_scenario *scenario, uint32_t rank)
 {
-    return rank / (scenario->rank_count / scenario->node_count);
+    return rank / ranks_per_node(scenario);
 }
 
 static struct rkt_source_info describe(const struct rkt_scenario *scenario, uint32_t source,
@@ -137,7 +145,7 @@ static enum rkt_status write_rank(const struct rkt_sim_run *run, struct rkt_stor
     info.role = RKT_ROLE_RANK;
     info.rank_known = true;
     info.rank = rank;
-    info.local_rank = rank % (scenario->rank_count / scenario->node_count);
+    info.local_rank = rank % ranks_per_node(scenario);
     info.pid = 1000 + rank;
     status = open_target(store, scenario, &info, &target, err);
     if (status != RKT_OK)

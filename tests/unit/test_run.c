@@ -67,7 +67,7 @@ static void make_rank(struct run *run, int number)
         .job_rank = number,
         .drain_timeout_ns = 20 * S,
         .flush_interval_ns = S,
-        .queue_bytes = (uint64_t)1 << 20,
+        .send = {.memory_bytes = (uint64_t)1 << 20},
         .node = node_of(number),
     };
     struct rkt_error err = {0};

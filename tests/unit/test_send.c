@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rkt_test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "agent/sidecar/send.h"
 #include "common/run_message.h"
 #include "common/transport_loop.h"
+#include "tests/unit/sample.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -23,8 +26,10 @@ static int make_wire(void **state)
 
     assert_rkt_ok(rkt_loop_hub_create(2, 1, &wire->hub, &err), err);
     wire->rank_0 = rkt_loop_hub_transport(wire->hub, 0);
-    assert_rkt_ok(
-        rkt_send_queue_create(rkt_loop_hub_transport(wire->hub, 1), MIB, &wire->queue, &err), err);
+    assert_rkt_ok(rkt_send_queue_create(rkt_loop_hub_transport(wire->hub, 1),
+                                        &(struct rkt_send_config){.memory_bytes = MIB},
+                                        &wire->queue, &err),
+                  err);
     *state = wire;
     return 0;
 }
@@ -155,7 +160,168 @@ static void abandoned_queue_drops_what_waits_and_what_comes(void **state)
     assert_true(rkt_send_queue_is_full(wire->queue));
 }
 
+/* ---- with a spool ---- */
+
+struct spooled_wire {
+    struct wire wire;
+    char folder[200];
+    char base[256];
+};
+
+static int make_spooled_wire(void **state)
+{
+    struct spooled_wire *spooled = calloc(1, sizeof(*spooled));
+    struct rkt_send_config config = {.memory_bytes = MIB, .spool_bytes = 8 * MIB};
+    struct wire *wire = &spooled->wire;
+    struct rkt_error err = {0};
+
+    sample_folder_make(spooled->folder, sizeof(spooled->folder));
+    snprintf(spooled->base, sizeof(spooled->base), "%s/s", spooled->folder);
+    config.spool_base = spooled->base;
+    assert_rkt_ok(rkt_loop_hub_create(2, 1, &wire->hub, &err), err);
+    wire->rank_0 = rkt_loop_hub_transport(wire->hub, 0);
+    assert_rkt_ok(
+        rkt_send_queue_create(rkt_loop_hub_transport(wire->hub, 1), &config, &wire->queue, &err),
+        err);
+    *state = spooled;
+    return 0;
+}
+
+static int drop_spooled_wire(void **state)
+{
+    struct spooled_wire *spooled = *state;
+
+    rkt_send_queue_destroy(spooled->wire.queue);
+    rkt_loop_hub_destroy(spooled->wire.hub);
+    sample_folder_remove(spooled->folder);
+    free(spooled);
+    return 0;
+}
+
+static bool has_file(const struct spooled_wire *spooled, const char *end)
+{
+    char path[300];
+
+    snprintf(path, sizeof(path), "%s%s", spooled->base, end);
+    return access(path, F_OK) == 0;
+}
+
+/* Serve as rank 0 until all is acknowledged; the marks in order go to `marks`. */
+static size_t serve(struct wire *wire, uint8_t *marks)
+{
+    size_t count = 0;
+
+    while (!rkt_send_queue_is_empty(wire->queue)) {
+        size_t got;
+
+        (void)rkt_send_queue_step(wire->queue, NULL);
+        got = take_frames(wire, marks + count);
+        count += got;
+        if (got > 0)
+            acknowledge(wire, (uint32_t)got);
+    }
+    return count;
+}
+
+static void what_memory_cannot_hold_goes_by_the_disk_in_order(void **state)
+{
+    struct spooled_wire *spooled = *state;
+    struct wire *wire = &spooled->wire;
+    struct rkt_send_counts counts;
+    uint8_t marks[64];
+
+    for (uint8_t i = 0; i < 12; i++)
+        push(wire, i, MIB / 4);
+    assert_false(rkt_send_queue_is_full(wire->queue));
+    assert_true(has_file(spooled, "-b.rkt"));
+    assert_int_equal(serve(wire, marks), 12);
+    for (uint8_t i = 0; i < 12; i++)
+        assert_int_equal(marks[i], i);
+    rkt_send_queue_counts(wire->queue, &counts);
+    assert_int_equal(counts.dropped_frames, 0);
+    assert_int_equal(counts.spooled_frames, 8);
+    assert_int_equal(counts.acked_frames, 12);
+    rkt_send_queue_destroy(wire->queue);
+    wire->queue = NULL;
+    assert_false(has_file(spooled, "-b.rkt"));
+}
+
+static void a_full_disk_limit_says_full_first_and_drops_last(void **state)
+{
+    struct spooled_wire *spooled = *state;
+    struct wire *wire = &spooled->wire;
+    struct rkt_send_counts counts = {0};
+    uint8_t marks[64];
+    uint8_t pushed = 0;
+
+    while (!rkt_send_queue_is_full(wire->queue))
+        push(wire, pushed++, MIB / 2);
+    assert_in_range(pushed, 2 + 14, 2 + 15);
+    while (counts.dropped_frames == 0) {
+        push(wire, pushed++, MIB / 2);
+        rkt_send_queue_counts(wire->queue, &counts);
+    }
+    assert_int_equal(pushed, 2 + 16 + 1);
+    assert_int_equal(serve(wire, marks), pushed - 1);
+}
+
+static void what_was_not_written_is_kept_memory_first(void **state)
+{
+    struct spooled_wire *spooled = *state;
+    struct wire *wire = &spooled->wire;
+    struct rkt_send_counts counts;
+    struct rkt_error err = {0};
+    const char *path = NULL;
+    uint8_t marks[64];
+    char name[300];
+    uint8_t *bytes;
+    size_t len;
+
+    assert_rkt_status(rkt_send_queue_keep(wire->queue, &path, &err), RKT_END);
+    for (uint8_t i = 0; i < 12; i++)
+        push(wire, i, MIB / 4);
+    (void)rkt_send_queue_step(wire->queue, NULL);
+    assert_int_equal(take_frames(wire, marks), RKT_SEND_CREDITS);
+    acknowledge(wire, 2);
+    (void)rkt_send_queue_step(wire->queue, NULL);
+    assert_rkt_ok(rkt_send_queue_keep(wire->queue, &path, &err), err);
+    rkt_send_queue_abandon(wire->queue);
+    rkt_send_queue_counts(wire->queue, &counts);
+    assert_int_equal(counts.dropped_frames, 0);
+    rkt_send_queue_destroy(wire->queue);
+    wire->queue = NULL;
+
+    snprintf(name, sizeof(name), "%s-a.rkt", spooled->base);
+    assert_string_equal(path ? name : "", name);
+    bytes = sample_file_read(name, &len);
+    assert_int_equal(len, 2 * MIB / 4); /* frames 2 and 3: sent, not acknowledged */
+    assert_int_equal(bytes[0], 2);
+    assert_int_equal(bytes[MIB / 4], 3);
+    free(bytes);
+    snprintf(name, sizeof(name), "%s-b.rkt", spooled->base);
+    bytes = sample_file_read(name, &len);
+    assert_int_equal(len, 8 * MIB / 4);
+    assert_int_equal(bytes[0], 4);
+    free(bytes);
+}
+
+static void a_paused_queue_sends_nothing_and_takes_all(void **state)
+{
+    struct spooled_wire *spooled = *state;
+    struct wire *wire = &spooled->wire;
+    uint8_t marks[64];
+
+    rkt_send_queue_pause(wire->queue);
+    for (uint8_t i = 0; i < 12; i++)
+        push(wire, i, MIB / 4);
+    (void)rkt_send_queue_step(wire->queue, NULL);
+    assert_int_equal(take_frames(wire, marks), 0);
+    assert_false(rkt_send_queue_is_full(wire->queue));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_wire, drop_wire)
+
+#define SPOOLED(name) cmocka_unit_test_setup_teardown(name, make_spooled_wire, drop_spooled_wire)
 
 int main(void)
 {
@@ -165,6 +331,10 @@ int main(void)
         CASE(acknowledging_more_than_was_sent_gives_no_credits_away),
         CASE(full_is_said_first_and_frames_are_dropped_last),
         CASE(abandoned_queue_drops_what_waits_and_what_comes),
+        SPOOLED(what_memory_cannot_hold_goes_by_the_disk_in_order),
+        SPOOLED(a_full_disk_limit_says_full_first_and_drops_last),
+        SPOOLED(what_was_not_written_is_kept_memory_first),
+        SPOOLED(a_paused_queue_sends_nothing_and_takes_all),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,8 @@ static void defaults_are_those_of_the_region_and_the_design(void **state)
     assert_true(options.is_abort_on_failure);
     assert_false(options.per_node);
     assert_int_equal(options.drain_timeout_ns, UINT64_C(60000000000));
-    assert_int_equal(options.queue_bytes, 64u << 20);
+    assert_int_equal(options.queue_bytes, 16u << 20);
+    assert_int_equal(options.spool_bytes, 1u << 30);
     assert_string_equal(options.command, "");
     assert_int_equal(options.gpu_interval_ns, UINT64_C(1000000000));
 }
