@@ -48,5 +48,6 @@ void rkt_rank_trace_destroy(struct rkt_rank_trace *trace)
     free(trace->named);
     free(trace->shapes);
     free(trace->open_spans);
+    free(trace->gpu.counters);
     free(trace);
 }

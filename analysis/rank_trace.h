@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "analysis/open_span.h"
+#include "analysis/rank_gpus.h"
 #include "common/clock_map.h"
 #include "common/event.h"
 #include "common/status.h"
@@ -161,6 +162,7 @@ struct rkt_rank_trace {
     struct rkt_open_span *open_spans; /* by start; only with has_windows */
     size_t open_count;
 
+    struct rkt_rank_gpus gpu;
     uint32_t main_thread_id; /* of the step marks, else with most launches; 0 unknown */
     bool has_windows;        /* capture was not open all along */
     bool has_gpu;            /* any GPU work: else a host view */

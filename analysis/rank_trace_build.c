@@ -385,6 +385,8 @@ enum rkt_status rkt_rank_trace_build(struct rkt_rank_trace *trace, const struct 
         status = build_buckets(trace, &raw->by_kind[RKT_EVENT_BUCKET], err);
     if (status == RKT_OK)
         status = build_tables(trace, raw, err);
+    if (status == RKT_OK)
+        status = rkt_rank_trace_build_gpu(trace, raw, err);
     if (status == RKT_OK) {
         count_losses(trace, &raw->by_kind[RKT_EVENT_LOSS]);
         sum_overheads(trace, &raw->by_kind[RKT_EVENT_OVERHEAD]);

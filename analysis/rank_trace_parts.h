@@ -7,6 +7,7 @@
  *
  *   rank_trace_load.c   store -> raw events by kind, the clock map
  *   rank_trace_build.c  raw events -> sorted arrays in rank time, classes by name
+ *   rank_trace_gpu.c    which GPUs the rank uses, samples of them
  *   rank_trace_absurd.c records with impossible times
  *   rank_trace_join.c   GPU work with its launch, threads, SYNC records
  *   rank_trace_nccl.c   kernels with the NCCL operations that they carry out
@@ -38,6 +39,10 @@ enum rkt_status rkt_raw_trace_load(struct rkt_store_reader *reader, size_t posit
 /* All arrays but ops, sorted; classes; losses. Raw SYNC and NCCL events are left for the joins. */
 enum rkt_status rkt_rank_trace_build(struct rkt_rank_trace *trace, const struct rkt_raw_trace *raw,
                                      const struct rkt_work_rules *rules, struct rkt_error *err);
+
+/* counters, sorted, and devices. */
+enum rkt_status rkt_rank_trace_build_gpu(struct rkt_rank_trace *trace,
+                                         const struct rkt_raw_trace *raw, struct rkt_error *err);
 
 /* Fills in middle_ns, the middle of the rank's stamps: what is far from it is no stamp. */
 enum rkt_status rkt_rank_trace_find_middle(struct rkt_rank_trace *trace,

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/gpu_use.h"
 #include "analysis/rank_trace.h"
 
 #define RKT_NA INT64_MIN
@@ -143,7 +144,9 @@ struct rkt_rank_result {
     size_t step_count;
     enum rkt_step_source step_source;
     enum rkt_phase_source phase_source;
-    bool is_cut_short; /* its process was killed or lost */
+    const struct rkt_gpu_use *gpus; /* over the steady steps; main GPU first */
+    size_t gpu_count;               /* 0: no samples */
+    bool is_cut_short;              /* its process was killed or lost */
     bool is_set_apart; /* no GPU work, beside ranks with: in no sum over ranks, not compared */
     enum rkt_align_state align_state;
     int64_t bound_ns; /* worst guaranteed ± to the reference over the run; -1 unknown */
@@ -208,6 +211,17 @@ enum rkt_cause {
     RKT_CAUSE_OTHER,
 };
 
+/* The straggler's GPU beside those of the others in the same steps. */
+struct rkt_gpu_cause {
+    bool is_found;
+    uint32_t device_id;
+    enum rkt_throttle_reason reason; /* 0: its clocks are lower, and NVML gives no reason */
+    double share;                    /* of its readings that name the reason */
+    double others_share;             /* median of the other ranks'; likewise below */
+    double clock_mhz;                /* mean SM clock; NAN unknown */
+    double others_clock_mhz;
+};
+
 #define RKT_STRAGGLER_STEPS_MIN 3 /* with fewer steps, chance looks like a straggler */
 
 struct rkt_straggler {
@@ -219,6 +233,7 @@ struct rkt_straggler {
     enum rkt_cause cause;
     int64_t cause_ns;         /* how much of excess_ns the cause explains, median */
     const char *cause_detail; /* kernel or range name; "" none */
+    struct rkt_gpu_cause gpu; /* why it computes longer */
 };
 
 /* The rank that came last to most collectives, whether or not it is a straggler. */

@@ -64,6 +64,10 @@ enum rkt_status rkt_backward_overlap_of(const struct rkt_result *result, size_t 
 enum rkt_status rkt_find_straggler(struct rkt_result *result, struct rkt_arena *arena,
                                    struct rkt_error *err);
 
+/* gpu_use.c: what each rank's GPUs did in the steady steps; after straggler, likewise. */
+enum rkt_status rkt_find_gpu_use(struct rkt_result *result, struct rkt_arena *arena,
+                                 struct rkt_error *err);
+
 /* last_arriver.c: who comes last; after straggler, which marks the warm-up steps. */
 enum rkt_status rkt_find_last_arriver(struct rkt_result *result, struct rkt_error *err);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analysis/cause.h"
+#include "analysis/cause_gpu.h"
 #include "analysis/stages.h"
 #include "analysis/steady.h"
 #include "analysis/step_table.h"
@@ -270,6 +271,8 @@ static enum rkt_status look_at(struct rkt_result *result, const struct rkt_step_
             name_straggler(&table, values, &result->straggler);
         if (result->straggler.is_found)
             status = rkt_name_cause(result, steps, &result->straggler, arena, err);
+        if (result->straggler.is_found && status == RKT_OK)
+            status = rkt_find_gpu_cause(result, steps, &result->straggler, err);
     }
     free(values);
     free(table.rows);

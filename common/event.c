@@ -2,6 +2,7 @@
 #include "common/event.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -86,6 +87,39 @@ const char *rkt_counter_name(enum rkt_counter counter)
 const char *rkt_counter_unit(enum rkt_counter counter)
 {
     return (unsigned)counter < RKT_COUNTER_COUNT ? COUNTERS[counter].unit : "";
+}
+
+void rkt_format_gpu_uuid(const struct rkt_event_device *device, char text[RKT_GPU_UUID_BYTES])
+{
+    uint64_t high = device->uuid_high, low = device->uuid_low;
+
+    (void)snprintf(text, RKT_GPU_UUID_BYTES, "GPU-%08llx-%04llx-%04llx-%04llx-%012llx",
+                   (unsigned long long)(high >> 32), (unsigned long long)(high >> 16 & 0xffff),
+                   (unsigned long long)(high & 0xffff), (unsigned long long)(low >> 48),
+                   (unsigned long long)(low & 0xffffffffffff));
+}
+
+const char *rkt_throttle_reason_name(enum rkt_throttle_reason reason)
+{
+    switch (reason) {
+    case RKT_THROTTLE_IDLE:
+        return "idle";
+    case RKT_THROTTLE_CLOCK_SETTING:
+        return "clock setting";
+    case RKT_THROTTLE_POWER_CAP:
+        return "power cap";
+    case RKT_THROTTLE_HW_SLOWDOWN:
+        return "hardware slowdown";
+    case RKT_THROTTLE_SYNC_BOOST:
+        return "sync boost";
+    case RKT_THROTTLE_SW_THERMAL:
+        return "thermal (software)";
+    case RKT_THROTTLE_HW_THERMAL:
+        return "thermal (hardware)";
+    case RKT_THROTTLE_POWER_BRAKE:
+        return "power brake";
+    }
+    return "unknown";
 }
 
 /* Lower case letters and digits of text only, so that "_allgather_base" is "allgatherbase". */

@@ -246,6 +246,11 @@ const char *rkt_loss_reason_name(enum rkt_loss_reason reason); /* "ring_full" */
 const char *rkt_counter_name(enum rkt_counter counter);        /* "sm_active" */
 const char *rkt_counter_unit(enum rkt_counter counter);        /* "0.01%", "bytes/s", "MHz" */
 
+/* "GPU-01234567-89ab-cdef-0123-456789abcdef", as NVML writes it; 40 characters. */
+#define RKT_GPU_UUID_BYTES 41
+void rkt_format_gpu_uuid(const struct rkt_event_device *device, char text[RKT_GPU_UUID_BYTES]);
+const char *rkt_throttle_reason_name(enum rkt_throttle_reason reason); /* "power cap"; one bit */
+
 /* Any usual spelling: "AllReduce", "allreduce", "_allgather_base", "all_to_allv" ... */
 enum rkt_nccl_func rkt_nccl_func_parse(const char *text);
 /* "ncclFloat32", "Float", "BFloat16", "torch.float32" ...; RKT_DATATYPE_UNKNOWN if not known. */

@@ -193,6 +193,18 @@ enum rkt_counter {
     RKT_COUNTER_COUNT
 };
 
+/* Bits of RKT_COUNTER_THROTTLE_REASONS; NVML's own values. */
+enum rkt_throttle_reason {
+    RKT_THROTTLE_IDLE = 0x1, /* nothing to do: not a limit */
+    RKT_THROTTLE_CLOCK_SETTING = 0x2,
+    RKT_THROTTLE_POWER_CAP = 0x4,
+    RKT_THROTTLE_HW_SLOWDOWN = 0x8, /* also beside the two of hardware below */
+    RKT_THROTTLE_SYNC_BOOST = 0x10,
+    RKT_THROTTLE_SW_THERMAL = 0x20,
+    RKT_THROTTLE_HW_THERMAL = 0x40,
+    RKT_THROTTLE_POWER_BRAKE = 0x80,
+};
+
 /*
  * RKT_EVENT_WINDOW: type. Before the first edge capture was open where that edge closes it, else
  * closed.

@@ -287,24 +287,13 @@ static void open_gpm(struct rkt_gpu_reader *reader)
 
 /* ---- life cycle ---- */
 
-/* As NVML and nvidia-smi write it. */
-static void format_uuid(const struct rkt_event_device *identity, char *text, size_t text_bytes)
-{
-    uint64_t high = identity->uuid_high, low = identity->uuid_low;
-
-    (void)snprintf(text, text_bytes, "GPU-%08llx-%04llx-%04llx-%04llx-%012llx",
-                   (unsigned long long)(high >> 32), (unsigned long long)(high >> 16 & 0xffff),
-                   (unsigned long long)(high & 0xffff), (unsigned long long)(low >> 48),
-                   (unsigned long long)(low & 0xffffffffffff));
-}
-
 static bool find_device(struct rkt_gpu_reader *reader, const struct rkt_event_device *identity)
 {
     bool has_uuid = (identity->uuid_high | identity->uuid_low) != 0;
-    char uuid[sizeof(reader->name)];
+    char uuid[RKT_GPU_UUID_BYTES];
     nvmlReturn_t code;
 
-    format_uuid(identity, uuid, sizeof(uuid));
+    rkt_format_gpu_uuid(identity, uuid);
     (void)snprintf(reader->name, sizeof(reader->name), "%08x:%02x:%02x.0", identity->pci_domain,
                    identity->pci_bus, identity->pci_device);
     if (has_uuid && reader->library->by_uuid(uuid, &reader->device) == NVML_SUCCESS) {

@@ -223,7 +223,7 @@ static bool is_aligned(const struct rkt_rank_result *rank)
 static int64_t first_start(const struct rkt_rank_trace *trace)
 {
     int64_t first = INT64_MAX;
-    int64_t starts[4];
+    int64_t starts[5];
     size_t count = 0;
 
     if (trace->work_count > 0)
@@ -234,6 +234,8 @@ static int64_t first_start(const struct rkt_rank_trace *trace)
         starts[count++] = trace->ranges[0].start_ns;
     if (trace->bucket_count > 0)
         starts[count++] = trace->buckets[0].start_ns;
+    if (trace->gpu.counter_count > 0)
+        starts[count++] = trace->gpu.counters[0].start_ns;
     for (size_t i = 0; i < count; i++) {
         int64_t job_ns = rkt_slices_job_ns(trace, starts[i]);
 
@@ -270,6 +272,7 @@ static enum rkt_status put_rank(struct rkt_chrome *chrome, size_t position, stru
     if (status != RKT_OK)
         return status;
     put_process(chrome);
+    rkt_chrome_put_counters(chrome);
     if (find_launches(chrome))
         status = put_tracks(chrome, &slices, err);
     else

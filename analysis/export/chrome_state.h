@@ -43,4 +43,7 @@ static inline int64_t rkt_chrome_pid(const struct rkt_chrome *chrome)
 /* chrome_slice.c: one slice of the rank at hand, with its end of a flow. */
 void rkt_chrome_put_slice(struct rkt_chrome *chrome, const struct rkt_slice *slice, uint32_t tid);
 
+/* chrome_counter.c: the samples of the rank at hand. */
+void rkt_chrome_put_counters(struct rkt_chrome *chrome);
+
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/report/json_parts.h"
 #include "analysis/report/report.h"
 #include "analysis/report/writers.h"
 #include "common/json_writer.h"
@@ -97,7 +98,8 @@ static void put_window(struct rkt_json *json, const char *key, const struct rkt_
     rkt_json_end(json);
 }
 
-static void put_step(struct rkt_json *json, const struct rkt_step_result *step)
+static void put_step(struct rkt_json *json, const struct rkt_rank_result *rank,
+                     const struct rkt_step_result *step)
 {
     rkt_json_begin_object(json, NULL);
     rkt_json_u64(json, "number", step->number);
@@ -124,6 +126,7 @@ static void put_step(struct rkt_json *json, const struct rkt_step_result *step)
     rkt_json_double(json, "ratio", step->backward.ratio);
     rkt_json_end(json);
     put_ns(json, "own_work_ns", step->own_work_ns);
+    rkt_json_put_step_gpu(json, rank, step);
     rkt_json_end(json);
 }
 
@@ -196,9 +199,10 @@ static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result 
         put_window(json, "outside", &rank->outside);
     else
         rkt_json_null(json, "outside");
+    rkt_json_put_gpus(json, rank);
     rkt_json_begin_array(json, "steps");
     for (size_t i = 0; i < rank->step_count; i++)
-        put_step(json, &rank->steps[i]);
+        put_step(json, rank, &rank->steps[i]);
     rkt_json_end(json);
     rkt_json_end(json);
 }
@@ -317,6 +321,7 @@ static void put_straggler(struct rkt_json *json, const struct rkt_result *result
         put_ns(json, "cause_ns", straggler->cause_ns);
         rkt_json_text(json, "cause_detail",
                       straggler->cause_detail == NULL ? "" : straggler->cause_detail);
+        rkt_json_put_gpu_cause(json, &straggler->gpu);
     }
     rkt_json_end(json);
 }

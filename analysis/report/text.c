@@ -217,6 +217,7 @@ static void print_straggler(const struct rkt_result *result, FILE *out)
     rkt_text_line(out, "  Cause: %s, %s of it%s%s.", rkt_cause_name(straggler->cause),
                   rkt_cell_duration(straggler->cause_ns).text, detail[0] != '\0' ? ": " : "",
                   detail);
+    rkt_text_gpu_cause(result, out);
 }
 
 /* Said where one rank does so more often than all others together. */
@@ -397,7 +398,8 @@ static void print_next(const struct rkt_result *result, const struct loss *loss,
     rkt_text_line(out, "WHAT TO DO NEXT");
     if (straggler->is_found)
         rkt_text_line(out, "  Rank %u: %s.", result->ranks[straggler->rank].rank,
-                      straggler_advice(straggler->cause));
+                      straggler->gpu.is_found ? rkt_text_gpu_advice(&straggler->gpu)
+                                              : straggler_advice(straggler->cause));
     if (loss != NULL)
         rkt_text_line(out, "  For %s: %s.", loss->what, loss->advice);
     if (is_inside_unknown(&result->summary))
@@ -433,7 +435,9 @@ static enum rkt_status print_page(const struct rkt_result *result, FILE *out, st
         return status;
     print_headline(result, out);
     (void)fputc('\n', out);
-    status = rkt_text_collectives(result, out, err);
+    status = rkt_text_gpu(result, out, err);
+    if (status == RKT_OK)
+        status = rkt_text_collectives(result, out, err);
     if (status != RKT_OK)
         return status;
     print_limits(result, out);

@@ -13,6 +13,13 @@
 enum rkt_status rkt_text_partition(const struct rkt_result *result, FILE *out,
                                    struct rkt_error *err);
 
+/* What the ranks' GPUs did; nothing without samples. */
+enum rkt_status rkt_text_gpu(const struct rkt_result *result, FILE *out, struct rkt_error *err);
+
+/* The line on the straggler's GPU, if that is why it computes longer; and what to do about it. */
+void rkt_text_gpu_cause(const struct rkt_result *result, FILE *out);
+const char *rkt_text_gpu_advice(const struct rkt_gpu_cause *gpu);
+
 /* One row per func, size and number of ranks. */
 enum rkt_status rkt_text_collectives(const struct rkt_result *result, FILE *out,
                                      struct rkt_error *err);

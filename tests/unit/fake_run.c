@@ -39,6 +39,7 @@ void fake_run_init(struct fake_run *run, size_t rank_count)
         trace->ops = room(FAKE_RECORDS_MAX, sizeof(*trace->ops));
         trace->buckets = room(FAKE_RECORDS_MAX, sizeof(*trace->buckets));
         trace->comms = room(FAKE_RECORDS_MAX, sizeof(*trace->comms));
+        trace->gpu.counters = room(FAKE_RECORDS_MAX, sizeof(*trace->gpu.counters));
         trace->main_thread_id = 1;
         trace->source.has_end = true;
         trace->source.info.rank = (uint32_t)r;
@@ -64,6 +65,7 @@ void fake_run_release(struct fake_run *run)
         free(trace->ops);
         free(trace->buckets);
         free(trace->comms);
+        free(trace->gpu.counters);
         free(run->result.ranks[r].steps);
     }
     free(run->traces);
@@ -187,6 +189,18 @@ void fake_add_bucket(struct fake_run *run, size_t rank, uint64_t step, uint32_t 
                                                                 .step = step,
                                                                 .index = index,
                                                                 .thread_id = 1};
+}
+
+void fake_add_counter(struct fake_run *run, size_t rank, enum rkt_counter counter, int64_t start_ns,
+                      int64_t end_ns, uint64_t value)
+{
+    struct rkt_rank_trace *trace = &run->traces[rank];
+
+    assert_true(trace->gpu.counter_count < FAKE_RECORDS_MAX);
+    trace->gpu.counters[trace->gpu.counter_count++] = (struct rkt_counter_sample){
+        .start_ns = start_ns, .end_ns = end_ns, .value = value, .counter = (uint8_t)counter};
+    if (end_ns - start_ns > trace->gpu.longest_ns)
+        trace->gpu.longest_ns = end_ns - start_ns;
 }
 
 struct rkt_step_result *fake_add_step(struct fake_run *run, size_t rank, int64_t start_ns,

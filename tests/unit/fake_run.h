@@ -62,6 +62,9 @@ void fake_add_call(struct fake_run *run, size_t rank, enum rkt_call_class call_c
                    const char *name, int64_t start_ns, int64_t end_ns);
 void fake_add_bucket(struct fake_run *run, size_t rank, uint64_t step, uint32_t index,
                      int64_t start_ns, int64_t end_ns);
+/* Of device 0. */
+void fake_add_counter(struct fake_run *run, size_t rank, enum rkt_counter counter, int64_t start_ns,
+                      int64_t end_ns, uint64_t value);
 /* A step whose host interval is its window; its number is the next from 0. */
 struct rkt_step_result *fake_add_step(struct fake_run *run, size_t rank, int64_t start_ns,
                                       int64_t end_ns);

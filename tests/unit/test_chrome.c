@@ -203,6 +203,34 @@ static void steps_ranges_and_marks_are_shown(void **state)
     fake_run_release(&run);
 }
 
+static void samples_are_counters_with_name_and_unit(void **state)
+{
+    struct fake_run run;
+    char *text;
+
+    (void)state;
+    fake_run_init(&run, 2);
+    (void)fake_add_work(&run, 0, kernel("gemm", 7, 1000000, 1003500));
+    (void)fake_add_work(&run, 1, kernel("gemm", 7, 1000000, 1003500));
+    fake_add_counter(&run, 1, RKT_COUNTER_SM_ACTIVE, 999000, 1002000, 3125);
+    fake_add_counter(&run, 1, RKT_COUNTER_POWER, 1002000, 1002000, 512500);
+    fake_add_counter(&run, 1, RKT_COUNTER_THROTTLE_REASONS, 1002000, 1002000,
+                     RKT_THROTTLE_HW_THERMAL | RKT_THROTTLE_IDLE);
+    text = export(&run);
+    assert_has(text,
+               "{\"ph\": \"C\", \"cat\": \"gpu\", \"name\": \"GPU 0 SM active (%)\", \"pid\": 2, "
+               "\"tid\": 0, \"ts\": 0.000, \"args\": {\"%\": 31.25}}");
+    assert_has(text, "\"name\": \"GPU 0 power (W)\", \"pid\": 2, \"tid\": 0, \"ts\": 3.000, "
+                     "\"args\": {\"W\": 512.5}");
+    assert_has(text, "\"name\": \"GPU 0 throttled by\"");
+    assert_has(text, "\"power cap\": 0");
+    assert_has(text, "\"thermal (hardware)\": 1");
+    assert_int_equal(count_of(text, "\"ph\": \"C\""), 3);
+    assert_int_equal(count_of(text, "\"pid\": 1, \"tid\": 0, \"ts\""), 0);
+    free(text);
+    fake_run_release(&run);
+}
+
 static void a_full_disk_is_an_error(void **state)
 {
     struct fake_run run;
@@ -298,6 +326,7 @@ int main(void)
         cmocka_unit_test(br_64_slices_that_overlap_partly_get_tracks_of_their_own),
         cmocka_unit_test(a_collective_says_what_it_moved_and_how_long_it_waited),
         cmocka_unit_test(steps_ranges_and_marks_are_shown),
+        cmocka_unit_test(samples_are_counters_with_name_and_unit),
         cmocka_unit_test(a_full_disk_is_an_error),
         cmocka_unit_test(no_two_slices_of_a_lane_overlap_partly),
         cmocka_unit_test(slices_that_nest_or_follow_stay_on_one_lane),

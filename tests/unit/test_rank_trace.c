@@ -414,6 +414,46 @@ static void time_without_capture_and_cost_of_tracing_are_summed(void **state)
     assert_int_equal(fx->trace->overhead_ns, 21);
 }
 
+static void samples_are_sorted_in_rank_time_and_a_gpu_is_known_once(void **state)
+{
+    struct rank_store *fx = *state;
+    struct rkt_event sample = {.kind = RKT_EVENT_COUNTER,
+                               .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+                               .type = RKT_COUNTER_SM_CLOCK,
+                               .start_ns = 20 * SECOND,
+                               .end_ns = 20 * SECOND,
+                               .counter = {.value = 1410, .device_id = 3}};
+    struct rkt_event device = {.kind = RKT_EVENT_DEVICE,
+                               .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+                               .start_ns = 11 * SECOND,
+                               .end_ns = 11 * SECOND,
+                               .device = {.uuid_low = 7, .device_id = 3, .pci_bus = 0x5e}};
+    const struct rkt_rank_trace *trace;
+
+    add_pairs(fx);
+    add_kernel(fx, "gemm", 1, real(15 * SECOND), real(15 * SECOND) + 1000);
+    add_event(fx, device);
+    device.device.pci_bus = 1;
+    add_event(fx, device);
+    add_event(fx, sample);
+    sample.type = RKT_COUNTER_SM_ACTIVE;
+    sample.start_ns = 18 * SECOND;
+    add_event(fx, sample);
+    sample.type = RKT_COUNTER_COUNT; /* of a later version */
+    add_event(fx, sample);
+    rank_store_load(fx, NULL);
+    trace = fx->trace;
+    assert_int_equal(trace->gpu.counter_count, 2);
+    assert_int_equal(trace->gpu.counters[0].counter, RKT_COUNTER_SM_ACTIVE);
+    assert_int_equal(trace->gpu.counters[0].start_ns, real(18 * SECOND));
+    assert_int_equal(trace->gpu.counters[0].end_ns, real(20 * SECOND));
+    assert_int_equal(trace->gpu.counters[1].value, 1410);
+    assert_int_equal(trace->gpu.counters[1].device_id, 3);
+    assert_int_equal(trace->gpu.longest_ns, 2 * SECOND);
+    assert_int_equal(trace->gpu.device_count, 1);
+    assert_int_equal(trace->gpu.devices[0].pci_bus, 0x5e);
+}
+
 static void an_autograd_thread_is_main_only_where_there_is_no_other(void **state)
 {
     struct rank_store *fx = *state;
@@ -465,6 +505,7 @@ int main(void)
         TEST(what_describes_others_is_kept),
         TEST(a_graph_that_is_one_piece_is_compute),
         TEST(time_without_capture_and_cost_of_tracing_are_summed),
+        TEST(samples_are_sorted_in_rank_time_and_a_gpu_is_known_once),
         TEST(an_autograd_thread_is_main_only_where_there_is_no_other),
     };
 

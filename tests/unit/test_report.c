@@ -165,6 +165,52 @@ static void make_host_run(struct fake_run *run)
     analyse(run);
 }
 
+/* Samples of a rank's GPU in every step. */
+static void add_samples(struct fake_run *run, size_t rank, uint64_t step_count, uint64_t mhz,
+                        uint64_t reasons)
+{
+    const struct rkt_event_device device = {.uuid_high = 0x1122334455667788,
+                                            .uuid_low = 0x99aabbccddeeff00 + rank,
+                                            .pci_bus = (uint16_t)(0x10 + rank)};
+
+    run->traces[rank].gpu.devices[0] = device;
+    run->traces[rank].gpu.device_count = 1;
+    fake_add_counter(run, rank, RKT_COUNTER_SM_CLOCK_MAX, 0, 0, 1980);
+    for (int64_t i = 0; i < (int64_t)step_count; i++) {
+        int64_t at = i * STEP_NS + 50 * MS;
+
+        fake_add_counter(run, rank, RKT_COUNTER_SM_ACTIVE, at - STEP_NS, at, 3100);
+        fake_add_counter(run, rank, RKT_COUNTER_TENSOR_ACTIVE, at - STEP_NS, at, 1250);
+        fake_add_counter(run, rank, RKT_COUNTER_GPU_BUSY, at, at, 9900);
+        fake_add_counter(run, rank, RKT_COUNTER_SM_CLOCK, at, at, mhz);
+        fake_add_counter(run, rank, RKT_COUNTER_POWER, at, at, 512345);
+        fake_add_counter(run, rank, RKT_COUNTER_TEMPERATURE, at, at, 60 + (uint64_t)i);
+        fake_add_counter(run, rank, RKT_COUNTER_THROTTLE_REASONS, at, at, reasons);
+    }
+}
+
+/* As the straggling run, but rank 1 computes 15 ms longer, and its GPU is throttled. */
+static void make_throttled_run(struct fake_run *run)
+{
+    struct rkt_error err;
+
+    make_straggling_run(run, 3, 6);
+    for (size_t r = 0; r < 3; r++) {
+        for (size_t i = 0; i < 6; i++) {
+            struct rkt_partition *parts = &run->result.ranks[r].steps[i].window.parts;
+
+            if (r == 1) {
+                parts->compute_ns += parts->idle_ns[RKT_IDLE_INPUT] - MS;
+                parts->idle_ns[RKT_IDLE_INPUT] = MS;
+            }
+        }
+        add_samples(run, r, 6, r == 1 ? 1485 : 1980,
+                    r == 1 ? RKT_THROTTLE_HW_THERMAL | RKT_THROTTLE_HW_SLOWDOWN : 0);
+    }
+    analyse(run);
+    assert_rkt_ok(rkt_find_gpu_use(&run->result, &run->arena, &err), err);
+}
+
 /* Nothing is known: no steps, no clock, collectives that match nothing. */
 static void make_bare_run(struct fake_run *run)
 {
@@ -267,8 +313,10 @@ static void reports_are_as_they_were(void **state)
     static const struct {
         const char *name;
         void (*make)(struct fake_run *run);
-    } CASES[] = {
-        {"damaged", make_damaged_run}, {"host_view", make_host_run}, {"bare", make_bare_run}};
+    } CASES[] = {{"damaged", make_damaged_run},
+                 {"host_view", make_host_run},
+                 {"bare", make_bare_run},
+                 {"throttled", make_throttled_run}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
@@ -288,6 +336,9 @@ static void the_json_report_has_every_number_and_its_unit(void **state)
     (void)state;
     make_straggling_run(&run, 2, 3);
     check_golden(&run, "json", "three_steps");
+    fake_run_release(&run);
+    make_throttled_run(&run);
+    check_golden(&run, "json", "throttled");
     fake_run_release(&run);
     make_bare_run(&run);
     check_golden(&run, "json", "bare");

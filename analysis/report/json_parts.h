@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_REPORT_JSON_PARTS_H
+#define RKT_ANALYSIS_REPORT_JSON_PARTS_H
+
+/* json_parts - parts of the JSON report that have a file of their own. Private to the report. */
+
+#include "analysis/result.h"
+#include "common/json_writer.h"
+
+/* "gpus" of a rank; "gpu" of one of its steps; "gpu" of the straggler. */
+void rkt_json_put_gpus(struct rkt_json *json, const struct rkt_rank_result *rank);
+void rkt_json_put_step_gpu(struct rkt_json *json, const struct rkt_rank_result *rank,
+                           const struct rkt_step_result *step);
+void rkt_json_put_gpu_cause(struct rkt_json *json, const struct rkt_gpu_cause *cause);
+
+#endif
