@@ -16,12 +16,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A call of the driver interface, on its caller's stack from enter to exit. */
+/* A call of the driver interface or of the runtime, on its caller's stack from enter to exit. */
 struct simgpu_call {
     uint32_t cbid; /* CUPTI's id of the call */
-    uint32_t correlation_id;
+    bool is_runtime;
+    uint32_t correlation_id; /* not 0 on enter: that of the runtime's call around it */
+    uint32_t context_id;
+    void *context; /* CUcontext; NULL: none is current */
     uint64_t start_ns;
+    uint64_t correlation_data; /* the subscriber's */
     bool is_recorded;
+    bool is_told;
 };
 
 enum simgpu_activity_kind {
@@ -87,9 +92,12 @@ struct simgpu_overhead {
 };
 
 struct simgpu_hooks {
-    /* the calling thread; enter fills correlation_id and is_recorded */
+    /* the calling thread; enter fills correlation_id, is_recorded and is_told; exit comes if one of
+     * these two is true */
     void (*enter)(struct simgpu_call *call);
-    void (*exit)(const struct simgpu_call *call, uint64_t end_ns, uint32_t result);
+    void (*exit)(struct simgpu_call *call, uint64_t end_ns, uint32_t result);
+    void (*made_context)(void); /* at once, if there is one before the hooks are set */
+    void (*unloaded)(const char *kernel_name); /* with its module */
     void (*sync)(const struct simgpu_sync *sync);
     void (*memory)(const struct simgpu_memory *memory);
     void (*overhead)(const struct simgpu_overhead *overhead);
@@ -103,6 +111,17 @@ struct simgpu_hooks {
 #define SIMGPU_SET_HOOKS "simgpuSetHooks"
 typedef void (*simgpu_set_hooks_fn)(const struct simgpu_hooks *hooks);
 void simgpuSetHooks(const struct simgpu_hooks *hooks);
+
+/* libcuda: CUPTI's number of a stream; NULL stands for the default stream of `context`, or of the
+ * current one. False: there is none. */
+#define SIMGPU_STREAM_ID "simgpuStreamId"
+typedef bool (*simgpu_stream_id_fn)(void *context, void *stream, uint32_t *id_out);
+bool simgpuStreamId(void *context, void *stream, uint32_t *id_out);
+
+/* libcuda: a call of the runtime library around calls of the driver, for programs that play one.
+ * `call` is good until the end. */
+void simgpuRuntimeEnter(struct simgpu_call *call, uint32_t cbid);
+void simgpuRuntimeExit(struct simgpu_call *call, uint32_t result);
 
 /*
  * A kernel that does not end by its own clock. All on the device's thread, and none may block:

@@ -175,7 +175,10 @@ static CUresult primary_retain(CUcontext *context, CUdevice device)
         contexts.devices[device].primary_ref_count++;
     }
     pthread_mutex_unlock(&contexts.lock);
-    return *context ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (!*context)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    sim_report_context();
+    return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
@@ -217,6 +220,7 @@ CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned int
     pthread_mutex_unlock(&contexts.lock);
     if (!*context)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    sim_report_context();
     current = *context;
     return CUDA_SUCCESS;
 }
@@ -284,6 +288,16 @@ CUresult cuCtxSynchronize(void)
 CUcontext sim_context_current(void)
 {
     return current;
+}
+
+bool sim_context_exists(void)
+{
+    bool has_been_made;
+
+    pthread_mutex_lock(&contexts.lock);
+    has_been_made = contexts.last_context_id > 0;
+    pthread_mutex_unlock(&contexts.lock);
+    return has_been_made;
 }
 
 uint32_t sim_next_stream_id(void)

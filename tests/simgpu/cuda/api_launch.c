@@ -105,12 +105,22 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
     return sim_report_exit(&call, module_load(&call, module, image));
 }
 
-CUresult cuModuleUnload(CUmodule module)
+static CUresult module_unload(CUmodule module)
 {
     if (!module)
         return CUDA_ERROR_INVALID_HANDLE;
+    for (const struct CUfunc_st *function = module->functions; function; function = function->next)
+        sim_report_unloaded(function->name);
     module_free(module);
     return CUDA_SUCCESS;
+}
+
+CUresult cuModuleUnload(CUmodule module)
+{
+    struct simgpu_call call;
+
+    sim_report_enter(&call, CUPTI_DRIVER_TRACE_CBID_cuModuleUnload);
+    return sim_report_exit(&call, module_unload(module));
 }
 
 static CUresult module_get_function(CUfunction *function, CUmodule module, const char *name)

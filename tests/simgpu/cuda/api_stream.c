@@ -80,6 +80,17 @@ CUresult sim_stream_resolve(CUstream stream, struct sim_stream **sim_out, CUcont
     return CUDA_SUCCESS;
 }
 
+bool simgpuStreamId(void *context, void *stream, uint32_t *id_out)
+{
+    CUcontext of_default = context ? context : sim_context_current();
+
+    if (stream)
+        *id_out = sim_stream_id(((CUstream)stream)->sim);
+    else if (of_default)
+        *id_out = sim_stream_id(of_default->default_stream);
+    return stream || of_default;
+}
+
 static CUresult stream_synchronize(const struct simgpu_call *call, CUstream stream)
 {
     struct simgpu_sync sync = {.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE,

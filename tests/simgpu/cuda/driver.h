@@ -60,6 +60,7 @@ double sim_driver_h2d_bytes_per_ns(void);
 
 /* The calling thread's context; NULL: none. */
 CUcontext sim_context_current(void);
+bool sim_context_exists(void); /* any was ever made */
 uint32_t sim_next_stream_id(void);
 
 /* Where work for `stream` goes; NULL stands for the default stream of the current context. */

@@ -16,7 +16,11 @@
 
 /* Brackets of one call of the driver interface. */
 void sim_report_enter(struct simgpu_call *call, uint32_t cbid);
-CUresult sim_report_exit(const struct simgpu_call *call, CUresult result);
+CUresult sim_report_exit(struct simgpu_call *call, CUresult result);
+
+/* A context is there; the kernels of a module are not any more. */
+void sim_report_context(void);
+void sim_report_unloaded(const char *kernel_name);
 
 /* Fills in the correlation id of `call`; returns the slot for sim_report_complete, or NULL. */
 void *sim_report_reserve(const struct simgpu_call *call, struct simgpu_activity *activity);

@@ -3,10 +3,15 @@
 
 #include <cupti.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "tests/simgpu/cupti/callbacks.h"
+#include "tests/simgpu/cupti/external.h"
 #include "tests/simgpu/cupti/layout.h"
 #include "tests/simgpu/cupti/overhead.h"
+#include "tests/simgpu/cupti/settings.h"
+#include "tests/simgpu/cupti/stamps.h"
 #include "tests/simgpu/cupti/state.h"
 #include "tests/simgpu/cupti/store.h"
 #include "tests/simgpu/cupti/strings.h"
@@ -28,34 +33,53 @@ union record {
     uint64_t words[SIM_RECORD_BYTES_MAX / sizeof(uint64_t)];
 };
 
-static _Atomic uint32_t completed_count;
 static _Atomic int64_t last_grid_id;
 
 static size_t bytes_of(uint32_t kind)
 {
-    return sim_record_bytes(sim_state_version(), kind);
+    return sim_record_bytes(sim_settings_version(), kind);
 }
 
+static CUpti_CallbackDomain domain_of(const struct simgpu_call *call)
+{
+    return call->is_runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API;
+}
+
+/* A call of the driver inside one of the runtime has the same correlation id. */
 static void report_enter(struct simgpu_call *call)
 {
-    call->correlation_id = sim_state_next_correlation_id();
-    call->is_recorded = sim_state_records_call(CUPTI_CB_DOMAIN_DRIVER_API, call->cbid);
+    if (call->correlation_id == 0)
+        call->correlation_id = sim_state_next_correlation_id();
+    call->is_recorded = sim_state_records_call(domain_of(call), call->cbid);
+    call->is_told = sim_callbacks_has(call);
+    if (call->is_told)
+        sim_callbacks_enter(call);
 }
 
-static void report_exit(const struct simgpu_call *call, uint64_t end_ns, uint32_t result)
+static void record_call(const struct simgpu_call *call, uint64_t end_ns, uint32_t result)
 {
+    uint32_t kind = call->is_runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;
     union record record = {.api = {
-                               .kind = CUPTI_ACTIVITY_KIND_DRIVER,
+                               .kind = (CUpti_ActivityKind)kind,
                                .cbid = call->cbid,
-                               .start = call->start_ns,
-                               .end = end_ns,
+                               .start = sim_stamp_of(call->start_ns),
+                               .end = sim_stamp_of(end_ns),
                                .processId = (uint32_t)getpid(),
                                .threadId = sim_state_thread_id(),
                                .correlationId = call->correlation_id,
                                .returnValue = result,
                            }};
 
-    sim_store_write(&record, bytes_of(CUPTI_ACTIVITY_KIND_DRIVER));
+    sim_external_write(call->correlation_id);
+    sim_store_write(&record, bytes_of(kind));
+}
+
+static void report_exit(struct simgpu_call *call, uint64_t end_ns, uint32_t result)
+{
+    if (call->is_recorded)
+        record_call(call, end_ns, result);
+    if (call->is_told)
+        sim_callbacks_exit(call, result);
 }
 
 static void report_sync(const struct simgpu_sync *sync)
@@ -63,8 +87,8 @@ static void report_sync(const struct simgpu_sync *sync)
     union record record = {.sync = {
                                .kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
                                .type = (CUpti_ActivitySynchronizationType)sync->type,
-                               .start = sync->start_ns,
-                               .end = sync->end_ns,
+                               .start = sim_stamp_of(sync->start_ns),
+                               .end = sim_stamp_of(sync->end_ns),
                                .correlationId = sync->correlation_id,
                                .contextId = sync->context_id,
                                .streamId = sync->stream_id,
@@ -87,7 +111,7 @@ static void report_memory(const struct simgpu_memory *memory)
             .correlationId = memory->correlation_id,
             .address = memory->address,
             .bytes = memory->bytes,
-            .timestamp = memory->time_ns,
+            .timestamp = sim_stamp_of(memory->time_ns),
             .processId = (uint32_t)getpid(),
             .deviceId = memory->device_id,
             .contextId = memory->context_id,
@@ -102,7 +126,7 @@ static void report_memory(const struct simgpu_memory *memory)
         sim_store_write(&record, bytes_of(CUPTI_ACTIVITY_KIND_MEMORY2));
 }
 
-static void *reserve_kernel(const struct simgpu_activity *activity)
+static struct sim_slot *reserve_kernel(const struct simgpu_activity *activity)
 {
     uint32_t kind = sim_state_has_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
                         ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
@@ -133,7 +157,7 @@ static void *reserve_kernel(const struct simgpu_activity *activity)
     return sim_store_reserve(&record, bytes_of(kind), WORK_START_OFFSET);
 }
 
-static void *reserve_copy(const struct simgpu_activity *activity)
+static struct sim_slot *reserve_copy(const struct simgpu_activity *activity)
 {
     union record record = {.copy = {
                                .kind = CUPTI_ACTIVITY_KIND_MEMCPY,
@@ -155,7 +179,7 @@ static void *reserve_copy(const struct simgpu_activity *activity)
     return sim_store_reserve(&record, bytes_of(CUPTI_ACTIVITY_KIND_MEMCPY), WORK_START_OFFSET);
 }
 
-static void *reserve_set(const struct simgpu_activity *activity)
+static struct sim_slot *reserve_set(const struct simgpu_activity *activity)
 {
     union record record = {.set = {
                                .kind = CUPTI_ACTIVITY_KIND_MEMSET,
@@ -176,7 +200,7 @@ static void *reserve_set(const struct simgpu_activity *activity)
     return sim_store_reserve(&record, bytes_of(CUPTI_ACTIVITY_KIND_MEMSET), WORK_START_OFFSET);
 }
 
-static void *reserve_graph(const struct simgpu_activity *activity)
+static struct sim_slot *reserve_graph(const struct simgpu_activity *activity)
 {
     union record record = {.graph = {
                                .kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
@@ -193,11 +217,8 @@ static void *reserve_graph(const struct simgpu_activity *activity)
                              offsetof(CUpti_ActivityGraphTrace, start));
 }
 
-/* Graphs are told launch by launch or node by node, never both. */
-static void *reserve(const struct simgpu_activity *activity)
+static struct sim_slot *reserve_record(const struct simgpu_activity *activity)
 {
-    if (activity->graph_node_id && sim_state_has_kind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE))
-        return NULL;
     switch (activity->kind) {
     case SIMGPU_KERNEL:
         return reserve_kernel(activity);
@@ -211,21 +232,44 @@ static void *reserve(const struct simgpu_activity *activity)
     return NULL;
 }
 
+/* Work under way that has a record. */
+struct pending {
+    struct sim_slot *slot;
+    bool is_in_graph;
+};
+
+/* Graphs are told launch by launch or node by node, never both. */
+static void *reserve(const struct simgpu_activity *activity)
+{
+    struct pending *pending;
+
+    if (activity->graph_node_id && sim_state_has_kind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE))
+        return NULL;
+    pending = malloc(sizeof(*pending));
+    if (!pending)
+        return NULL;
+    pending->is_in_graph = activity->graph_node_id != 0;
+    pending->slot = reserve_record(activity);
+    if (pending->slot)
+        return pending;
+    free(pending);
+    return NULL;
+}
+
 static void complete(void *slot, uint64_t start_ns, uint64_t end_ns)
 {
-    uint32_t every = sim_state_zero_every();
-    uint32_t number = atomic_fetch_add_explicit(&completed_count, 1, memory_order_relaxed) + 1;
+    struct pending *pending = slot;
 
-    if (every > 0 && number % every == 0) { /* as when the device had no buffer for the times */
-        start_ns = 0;
-        end_ns = 0;
-    }
-    sim_store_complete(slot, start_ns, end_ns);
+    sim_stamp_work(pending->is_in_graph, &start_ns, &end_ns);
+    sim_store_complete(pending->slot, start_ns, end_ns);
+    free(pending);
 }
 
 const struct simgpu_hooks sim_hooks = {
     .enter = report_enter,
     .exit = report_exit,
+    .made_context = sim_state_saw_context,
+    .unloaded = sim_string_spoil,
     .sync = report_sync,
     .memory = report_memory,
     .overhead = sim_overhead_write,

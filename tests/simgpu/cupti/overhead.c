@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tests/simgpu/cupti/layout.h"
+#include "tests/simgpu/cupti/settings.h"
 #include "tests/simgpu/cupti/stamps.h"
 #include "tests/simgpu/cupti/state.h"
 #include "tests/simgpu/cupti/store.h"
@@ -21,15 +22,15 @@ union record {
 
 void sim_overhead_write(const struct simgpu_overhead *overhead)
 {
-    size_t bytes = sim_record_bytes(sim_state_version(), CUPTI_ACTIVITY_KIND_OVERHEAD);
+    size_t bytes = sim_record_bytes(sim_settings_version(), CUPTI_ACTIVITY_KIND_OVERHEAD);
     union record record = {
         .overhead = {
             .kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
             .overheadKind = (CUpti_ActivityOverheadKind)overhead->kind,
             .objectKind = CUPTI_ACTIVITY_OBJECT_THREAD,
             .objectId.pt = {.processId = (uint32_t)getpid(), .threadId = sim_state_thread_id()},
-            .start = overhead->start_ns,
-            .end = overhead->end_ns,
+            .start = sim_stamp_of(overhead->start_ns),
+            .end = sim_stamp_of(overhead->end_ns),
         }};
 
     if (!sim_state_has_kind(CUPTI_ACTIVITY_KIND_OVERHEAD))

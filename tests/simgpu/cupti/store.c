@@ -8,10 +8,15 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "tests/simgpu/cupti/attributes.h"
+#include "tests/simgpu/cupti/layout.h"
+#include "tests/simgpu/cupti/overhead.h"
+#include "tests/simgpu/cupti/settings.h"
 #include "tests/simgpu/cupti/stamps.h"
 
 #define RECORD_ALIGN 8u
 #define TELLING UINT64_MAX
+#define LATE_BUFFERS 3 /* mode late: so many full ones go out together */
 
 struct buffer {
     struct buffer *next;
@@ -20,11 +25,16 @@ struct buffer {
     size_t used;
     size_t incomplete_count;
     struct sim_slot *slots;
-    struct thread *owner; /* NULL: full, or its thread has ended */
+    struct place *owner; /* NULL: full, or its thread has ended */
+};
+
+/* Where a thread, or all of them, put their records. */
+struct place {
+    struct buffer *current;
 };
 
 struct thread {
-    struct buffer *current;
+    struct place own;
     uint64_t request_ns; /* its own: when it asked for a buffer, not told yet; 0: all is told */
 };
 
@@ -36,10 +46,13 @@ struct sim_slot {
 };
 
 static struct {
-    pthread_mutex_t lock; /* guards all below, buffers, threads and slots; a leaf */
+    pthread_once_t once;
+    pthread_key_t thread_key; /* set in the once function */
+
+    pthread_mutex_t lock; /* guards all below, buffers, places and slots; a leaf */
     pthread_cond_t has_work;
-    pthread_key_t thread_key;
-    struct sim_store_options options;
+    bool is_per_thread;
+    struct place shared;
     CUpti_BuffersCallbackRequestFunc requested;
     CUpti_BuffersCallbackCompleteFunc completed;
     _Atomic uint64_t request_count;
@@ -49,7 +62,9 @@ static struct {
     pthread_cond_t has_delivered;
     uint32_t period_ms;
     bool has_worker;
-} store = {.lock = PTHREAD_MUTEX_INITIALIZER, .has_delivered = PTHREAD_COND_INITIALIZER};
+} store = {.once = PTHREAD_ONCE_INIT,
+           .lock = PTHREAD_MUTEX_INITIALIZER,
+           .has_delivered = PTHREAD_COND_INITIALIZER};
 
 /* A thread that ends leaves its buffer to the next flush. */
 static void leave_thread(void *arg)
@@ -57,17 +72,16 @@ static void leave_thread(void *arg)
     struct thread *thread = arg;
 
     pthread_mutex_lock(&store.lock);
-    if (thread->current)
-        thread->current->owner = NULL;
+    if (thread->own.current)
+        thread->own.current->owner = NULL;
     pthread_mutex_unlock(&store.lock);
     free(thread);
 }
 
-void sim_store_init(const struct sim_store_options *options)
+static void init_once(void)
 {
     pthread_condattr_t attributes;
 
-    store.options = *options;
     pthread_key_create(&store.thread_key, leave_thread);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -77,13 +91,21 @@ void sim_store_init(const struct sim_store_options *options)
 
 static struct thread *this_thread(void)
 {
-    struct thread *thread = pthread_getspecific(store.thread_key);
+    struct thread *thread;
+
+    pthread_once(&store.once, init_once);
+    thread = pthread_getspecific(store.thread_key);
 
     if (!thread) {
         thread = calloc(1, sizeof(*thread));
         pthread_setspecific(store.thread_key, thread);
     }
     return thread;
+}
+
+static struct place *place_locked(struct thread *thread)
+{
+    return store.is_per_thread ? &thread->own : &store.shared;
 }
 
 /* Take a buffer out of the list, and away from its thread and its slots. */
@@ -103,8 +125,12 @@ static void detach_locked(struct buffer *buffer)
 /* Give one buffer back. Without the lock. */
 static void deliver(struct buffer *buffer, CUpti_BuffersCallbackCompleteFunc completed)
 {
+    size_t valid_bytes = buffer->used;
+
+    if (sim_settings_has(SIM_MODE_TOO_VALID))
+        valid_bytes = 2 * buffer->bytes;
     if (completed)
-        completed(NULL, 0, buffer->data, buffer->bytes, buffer->used);
+        completed(NULL, 0, buffer->data, buffer->bytes, valid_bytes);
     free(buffer);
 }
 
@@ -140,12 +166,15 @@ static void deliver_due_locked(bool is_flush, bool is_forced)
     }
 }
 
+/* Enough for the worker to take the trouble. */
 static bool has_due_locked(void)
 {
+    size_t wanted_count = sim_settings_has(SIM_MODE_LATE) ? LATE_BUFFERS : 1;
+    size_t count = 0;
+
     for (const struct buffer *buffer = store.buffers; buffer; buffer = buffer->next)
-        if (is_due(buffer, false, false))
-            return true;
-    return false;
+        count += is_due(buffer, false, false);
+    return count >= wanted_count;
 }
 
 static void wait_period_locked(void)
@@ -171,7 +200,8 @@ static void *worker_main(void *arg)
             wait_period_locked();
         else if (!has_due_locked())
             pthread_cond_wait(&store.has_work, &store.lock);
-        deliver_due_locked(false, false);
+        if (has_due_locked())
+            deliver_due_locked(false, false);
     }
     return NULL;
 }
@@ -189,70 +219,105 @@ static void start_worker_locked(void)
 void sim_store_set_client(CUpti_BuffersCallbackRequestFunc requested,
                           CUpti_BuffersCallbackCompleteFunc completed)
 {
+    bool is_per_thread = sim_attributes_are_buffers_per_thread();
+
+    pthread_once(&store.once, init_once);
     pthread_mutex_lock(&store.lock);
     store.requested = requested;
     store.completed = completed;
+    store.is_per_thread = is_per_thread;
     pthread_mutex_unlock(&store.lock);
 }
 
-uint64_t sim_store_request_count(void)
-{
-    return atomic_load_explicit(&store.request_count, memory_order_relaxed);
-}
-
-/* Ask the client for a buffer for this thread. False: it gave none, or one too small. */
-static bool request_buffer(struct thread *thread, size_t needed_bytes)
+/* NULL: the client gives none, or one too small. */
+static struct buffer *ask_client(size_t needed_bytes)
 {
     CUpti_BuffersCallbackRequestFunc requested;
     struct buffer *buffer = calloc(1, sizeof(*buffer));
+    bool must_not_fail =
+        sim_settings_version() < SIM_CUPTI_12_9 || sim_settings_has(SIM_MODE_NULL_ABORTS);
     size_t record_max = 0;
 
     pthread_mutex_lock(&store.lock);
     requested = store.requested;
     pthread_mutex_unlock(&store.lock);
-    if (thread->request_ns == 0)
-        thread->request_ns = sim_stamp_now_ns();
-    atomic_fetch_add_explicit(&store.request_count, 1, memory_order_relaxed);
     if (buffer && requested)
         requested(&buffer->data, &buffer->bytes, &record_max);
-    if (!buffer || !buffer->data || buffer->bytes < needed_bytes) {
-        if (store.options.aborts_on_null && buffer && !buffer->data)
-            abort();
-        free(buffer);
+    if (buffer && buffer->data && buffer->bytes >= needed_bytes) {
+        if (!sim_attributes_are_buffers_zeroed())
+            memset(buffer->data, 0, buffer->bytes);
+        return buffer;
+    }
+    if (must_not_fail && requested && buffer && !buffer->data)
+        abort(); /* as those libraries crash */
+    free(buffer);
+    return NULL;
+}
+
+static void add_locked(struct buffer *buffer)
+{
+    struct buffer **link = &store.buffers;
+
+    while (*link && !sim_settings_has(SIM_MODE_UNORDERED))
+        link = &(*link)->next;
+    buffer->next = *link;
+    *link = buffer;
+}
+
+/* Ask the client for a buffer for this thread. False: it gave none. Where all fill the same one,
+ * another thread may have been faster: then this one goes back empty. */
+static bool request_buffer(struct thread *thread, size_t needed_bytes)
+{
+    struct buffer *buffer;
+    struct place *place;
+
+    if (thread->request_ns == 0)
+        thread->request_ns = sim_stamp_now_ns();
+    buffer = ask_client(needed_bytes);
+    if (!buffer) {
         if (thread->request_ns != TELLING)
             thread->request_ns = 0; /* nobody is told of a request in vain */
         return false;
     }
-    memset(buffer->data, 0, buffer->bytes);
-    buffer->owner = thread;
     pthread_mutex_lock(&store.lock);
     start_worker_locked();
-    buffer->next = store.buffers;
-    store.buffers = buffer;
-    thread->current = buffer;
+    add_locked(buffer);
+    place = place_locked(thread);
+    if (!place->current) {
+        buffer->owner = place;
+        place->current = buffer;
+    } else {
+        pthread_cond_signal(&store.has_work);
+    }
     pthread_mutex_unlock(&store.lock);
     return true;
 }
 
-/* The thread's buffer is full: it goes out as soon as all in it is complete. */
-static void retire_locked(struct thread *thread)
+/* The buffer is full: it goes out as soon as all in it is complete. */
+static void retire_locked(struct place *place)
 {
-    thread->current->owner = NULL;
-    thread->current = NULL;
+    place->current->owner = NULL;
+    place->current = NULL;
     pthread_cond_signal(&store.has_work);
 }
 
-/* Room for a record on this thread, with the lock held on true. */
-static bool make_room_and_lock(size_t bytes)
+static bool has_room(const struct place *place, size_t bytes)
 {
-    struct thread *thread = this_thread();
+    return place->current && place->current->bytes - place->current->used >= bytes;
+}
 
+/* The buffer with room for a record of this thread, and the lock held; NULL: dropped, and it is not. */
+static struct buffer *make_room_and_lock(struct thread *thread, size_t bytes)
+{
     while (thread) {
+        struct place *place;
+
         pthread_mutex_lock(&store.lock);
-        if (thread->current && thread->current->bytes - thread->current->used >= bytes)
-            return true;
-        if (thread->current)
-            retire_locked(thread);
+        place = place_locked(thread);
+        if (has_room(place, bytes))
+            return place->current;
+        if (place->current)
+            retire_locked(place);
         pthread_mutex_unlock(&store.lock);
         if (!request_buffer(thread, bytes))
             break;
@@ -260,7 +325,7 @@ static bool make_room_and_lock(size_t bytes)
     pthread_mutex_lock(&store.lock);
     store.dropped_count++;
     pthread_mutex_unlock(&store.lock);
-    return false;
+    return NULL;
 }
 
 static uint8_t *append_locked(struct buffer *buffer, const void *record, size_t bytes)
@@ -280,17 +345,18 @@ static void tell_request(struct thread *thread)
     if (request_ns == 0 || request_ns == TELLING)
         return;
     thread->request_ns = TELLING;
-    store.options.requested_ended(request_ns);
+    sim_overhead_ended(CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST, request_ns);
     thread->request_ns = 0;
 }
 
 bool sim_store_write(const void *record, size_t bytes)
 {
     struct thread *thread = this_thread();
+    struct buffer *buffer = make_room_and_lock(thread, bytes);
 
-    if (!make_room_and_lock(bytes))
+    if (!buffer)
         return false;
-    append_locked(thread->current, record, bytes);
+    append_locked(buffer, record, bytes);
     pthread_mutex_unlock(&store.lock);
     tell_request(thread);
     return true;
@@ -300,13 +366,12 @@ struct sim_slot *sim_store_reserve(const void *record, size_t bytes, size_t star
 {
     struct sim_slot *slot = calloc(1, sizeof(*slot));
     struct thread *thread = this_thread();
-    struct buffer *buffer;
+    struct buffer *buffer = slot ? make_room_and_lock(thread, bytes) : NULL;
 
-    if (!slot || !make_room_and_lock(bytes)) {
+    if (!buffer) {
         free(slot);
         return NULL;
     }
-    buffer = thread->current;
     slot->times = append_locked(buffer, record, bytes) + start_offset;
     slot->buffer = buffer;
     slot->next = buffer->slots;
@@ -343,8 +408,25 @@ void sim_store_complete(struct sim_slot *slot, uint64_t start_ns, uint64_t end_n
     free(slot);
 }
 
+/* Mode empty. */
+static void deliver_empty(void)
+{
+    struct buffer *buffer = ask_client(0);
+    CUpti_BuffersCallbackCompleteFunc completed;
+
+    if (!buffer)
+        return;
+    pthread_mutex_lock(&store.lock);
+    completed = store.completed;
+    pthread_mutex_unlock(&store.lock);
+    deliver(buffer, completed);
+}
+
 void sim_store_flush(bool is_forced)
 {
+    pthread_once(&store.once, init_once);
+    if (sim_settings_has(SIM_MODE_EMPTY))
+        deliver_empty();
     pthread_mutex_lock(&store.lock);
     deliver_due_locked(true, is_forced);
     while (store.delivering_count > 0)
@@ -354,6 +436,7 @@ void sim_store_flush(bool is_forced)
 
 void sim_store_set_period(uint32_t period_ms)
 {
+    pthread_once(&store.once, init_once);
     pthread_mutex_lock(&store.lock);
     store.period_ms = period_ms;
     pthread_cond_signal(&store.has_work);

@@ -5,10 +5,11 @@
 /*
  * store - the client's activity buffers while they are being filled.
  *
- * Each thread that makes records has a buffer of its own, asked for on that thread when its first
- * record comes (per-thread buffers, the default since CUDA 13.0). A record of work still under way is
- * written at once with times 0 and completed later; a buffer goes back to the client when it is
- * full and all in it is complete, on the worker thread, or in sim_store_flush on the caller's.
+ * Each thread that makes records has a buffer of its own (the default since CUDA 13.0), or all fill
+ * the same one (attributes.h); it is asked for on the thread whose record needs it. A record of
+ * work still under way is written at once with times 0 and completed later; a buffer goes back to
+ * the client when it is full and all in it is complete, on the worker thread, or in sim_store_flush
+ * on the caller's. settings.h says how that can go wrong.
  *
  * Threads: all calls from any thread; the client's functions are called without a lock.
  * Memory:  a buffer is the client's again from the moment its `completed` is called.
@@ -21,14 +22,7 @@
 
 struct sim_slot; /* a record that is not complete */
 
-struct sim_store_options {
-    bool aborts_on_null; /* as libraries before 12.9 do when `requested` gives no buffer */
-    void (*requested_ended)(uint64_t start_ns); /* on the thread that asked; may write records */
-};
-
-/* Once, before the others. */
-void sim_store_init(const struct sim_store_options *options);
-
+/* NULL: none; records are dropped. */
 void sim_store_set_client(CUpti_BuffersCallbackRequestFunc requested,
                           CUpti_BuffersCallbackCompleteFunc completed);
 

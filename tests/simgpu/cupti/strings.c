@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/simgpu/cupti/settings.h"
+
 struct string {
     struct string *next;
     char text[];
@@ -47,4 +49,17 @@ const char *sim_string_intern(const char *text)
         string = add_locked(text);
     pthread_mutex_unlock(&interned.lock);
     return string ? string->text : NULL;
+}
+
+void sim_string_spoil(const char *text)
+{
+    struct string *string;
+
+    if (!sim_settings_has(SIM_MODE_STALE_NAMES))
+        return;
+    pthread_mutex_lock(&interned.lock);
+    string = find_locked(text);
+    if (string)
+        memset(string->text, '?', strlen(string->text));
+    pthread_mutex_unlock(&interned.lock);
 }

@@ -8,7 +8,11 @@
  * Threads: all calls from any thread.
  */
 
-/* Good as long as the process lives. NULL: no memory. */
+/* The copy is never freed. NULL: no memory. */
 const char *sim_string_intern(const char *text);
+
+/* Its module is gone: with mode stale-names (settings.h) the copy is overwritten with question marks,
+ * and the next that is interned is another one. */
+void sim_string_spoil(const char *text);
 
 #endif

@@ -27,6 +27,7 @@ union test_record {
     CUpti_ActivityMemory2 memory;
     CUpti_ActivityOverhead overhead;
     CUpti_ActivityGraphTrace graph;
+    CUpti_ActivityExternalCorrelation external;
     uint8_t bytes[256];
 };
 

@@ -48,6 +48,10 @@ CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable)
 CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable);
 CUptiResult cuptiActivityEnableLatencyTimestamps(uint8_t enable);
 CUptiResult cuptiActivityEnableHWTrace(uint8_t enable);
+CUptiResult cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t enable);
+CUptiResult cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t id);
+CUptiResult cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
+                                                  uint64_t *last_id);
 CUptiResult cuptiActivityFlushAll(uint32_t flag);
 CUptiResult cuptiActivityFlushPeriod(uint32_t period_ms);
 CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid_bytes,

@@ -137,6 +137,14 @@ typedef struct {
 } CUpti_ActivityOverhead;
 
 typedef struct {
+    _Alignas(8) CUpti_ActivityKind kind;
+    CUpti_ExternalCorrelationKind externalKind;
+    uint64_t externalId;
+    uint32_t correlationId;
+    uint32_t reserved;
+} CUpti_ActivityExternalCorrelation;
+
+typedef struct {
     CUpti_ActivityKind kind;
     uint32_t correlationId;
     uint64_t start;
