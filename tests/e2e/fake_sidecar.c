@@ -90,6 +90,8 @@ static void hear_until(int fd, enum rkt_control_type type)
             note("report", message.value);
         else if (message.type == RKT_CONTROL_STOP)
             note("stop", message.value);
+        else if (message.type == RKT_CONTROL_TOGGLE)
+            note("toggle", 0);
     }
 }
 

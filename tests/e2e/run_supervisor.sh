@@ -121,7 +121,7 @@ try ./torchrun --nproc-per-node=2
 code_is 0
 logged "per-node 1"
 
-for signal in TERM INT HUP USR1; do
+for signal in TERM INT HUP USR1 USR2; do
     begin "SIG$signal reaches the job once, and its code comes back" good
     start bash -c "trap 'echo got' $signal; echo ready; until grep -q stop wish 2>/dev/null; do
         sleep 0.05; done; exit 5"
@@ -133,10 +133,39 @@ for signal in TERM INT HUP USR1; do
     rm wish
     code_is 5
     [ "$(grep -c got out)" = 1 ] || fail "the job got it $(grep -c got out) times"
-    if [ "$signal" != USR1 ]; then
+    if [[ "$signal" != USR? ]]; then
         logged "stop $(kill -l "$signal")"
     fi
 done
+
+begin "SIGUSR2 that the job does not catch toggles recording" good
+start sh -c 'echo ready; until [ -e wish ]; do sleep 0.05; done'
+wait_for ready out
+kill -USR2 "$pid"
+wait_for "toggle 0" log
+touch wish
+finish
+rm wish
+code_is 0
+
+begin "--on-usr2 toggle keeps it from a job that catches it" good
+start --on-usr2 toggle bash -c "trap 'echo got' USR2; echo ready; until [ -e wish ]; do
+    sleep 0.05; done"
+wait_for ready out
+kill -USR2 "$pid"
+wait_for "toggle 0" log
+touch wish
+finish
+rm wish
+code_is 0
+[ "$(grep -c got out)" = 0 ] || fail "the job got it"
+
+begin "--on-usr2 forward gives it to the job, which it ends" good
+start --on-usr2 forward bash -c 'echo ready; exec sleep 60'
+wait_for ready out
+kill -USR2 "$pid"
+finish
+code_is 140
 
 begin "a job ended by a forwarded signal gives 128 + N" good
 start bash -c 'echo ready; exec sleep 60'

@@ -5,13 +5,16 @@
  *   run ranks=4 trailer=1 damaged=0 gaps=0 sources=8 command="..."
  *   source number=1 role=rank rank=1 kernels=100 comms=1 steps=1 pairs=0 exchanges=0 events=102
  *          marks=0 lost=0 named=100 end=exited code=0 cut=0 align=reference knots=0 offset_ns=0
- *          bound_ns=0     (all on one line; of the last knot)
+ *          bound_ns=0 edges=closed@-,warmup@4,open@5    (all on one line; of the last knot; edges
+ *          of capture windows with the step that begins there)
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/store_reader.h"
 #include "common/strtab.h"
+
+#define EDGES_BYTES 1024
 
 struct totals {
     uint64_t counts[RKT_EVENT_KIND_COUNT];
@@ -21,7 +24,24 @@ struct totals {
     uint64_t lost_count;
     uint64_t named_count; /* kernels with the right name for their number */
     struct rkt_strtab *tab;
+    char edges[EDGES_BYTES];
+    size_t edges_used;
 };
+
+static void add_edge(struct totals *totals, const struct rkt_event *event)
+{
+    static const char *const NAMES[] = {"closed", "open", "warmup"};
+    const char *name = event->type <= RKT_WINDOW_WARMUP ? NAMES[event->type] : "unknown";
+    char step[24] = "-";
+    int written;
+
+    if (event->window.step != UINT64_MAX)
+        (void)snprintf(step, sizeof(step), "%llu", (unsigned long long)event->window.step);
+    written = snprintf(totals->edges + totals->edges_used, EDGES_BYTES - totals->edges_used,
+                       "%s%s@%s", totals->edges_used > 0 ? "," : "", name, step);
+    if (written > 0 && (size_t)written < EDGES_BYTES - totals->edges_used)
+        totals->edges_used += (size_t)written;
+}
 
 static enum rkt_status add(void *ctx, const struct rkt_event *events, size_t count,
                            struct rkt_error *err)
@@ -38,6 +58,8 @@ static enum rkt_status add(void *ctx, const struct rkt_event *events, size_t cou
         totals->mark_count += event->kind == RKT_EVENT_RANGE && event->type == RKT_RANGE_MARK;
         totals->step_count += event->kind == RKT_EVENT_RANGE && event->type == RKT_RANGE_STEP;
         totals->lost_count += event->kind == RKT_EVENT_LOSS ? event->loss.count : 0;
+        if (event->kind == RKT_EVENT_WINDOW)
+            add_edge(totals, event);
         (void)snprintf(want, sizeof(want), "kernel_%u", event->correlation_id % 10);
         if (event->kind == RKT_EVENT_KERNEL) {
             const char *name = rkt_strtab_get(totals->tab, event->name_id, NULL);
@@ -66,7 +88,7 @@ static void print_source(struct rkt_store_reader *reader, const struct rkt_store
         "source number=%u role=%s rank=%d kernels=%llu comms=%llu steps=%llu pairs=%llu "
         "exchanges=%llu events=%llu marks=%llu lost=%llu named=%llu end=%s code=%d cut=%d align=%s "
         "knots=%zu "
-        "offset_ns=%lld bound_ns=%lld\n",
+        "offset_ns=%lld bound_ns=%lld edges=%s\n",
         source->info.source, ROLES[source->info.role],
         source->info.rank_known ? (int)source->info.rank : -1,
         (unsigned long long)totals.counts[RKT_EVENT_KERNEL],
@@ -78,7 +100,8 @@ static void print_source(struct rkt_store_reader *reader, const struct rkt_store
         source->has_end ? REASONS[source->end.reason] : "none",
         source->end.reason == RKT_END_SIGNALED ? source->end.signal_number : source->end.exit_code,
         source->end.cut_short, source->has_align ? STATES[source->align.state] : "none",
-        source->align.knot_count, (long long)knot.offset_ns, (long long)knot.bound_ns);
+        source->align.knot_count, (long long)knot.offset_ns, (long long)knot.bound_ns,
+        totals.edges);
     rkt_strtab_destroy(totals.tab);
 }
 
