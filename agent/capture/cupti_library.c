@@ -2,6 +2,8 @@
 #include "agent/capture/cupti_library.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -37,7 +39,7 @@ static const struct {
 #undef CALL
 };
 
-static void *open_first(int flags)
+static void *open_by_name(int flags)
 {
     for (size_t i = 0; i < COUNT(LIBRARY_NAMES); i++) {
         void *handle = dlopen(LIBRARY_NAMES[i], flags);
@@ -48,22 +50,61 @@ static void *open_first(int flags)
     return NULL;
 }
 
+/* "libcupti.so.14", and "libcupti-1a2b3c4d.so.12", as a wheel's tools rename it. */
+static bool is_cupti(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+
+    return strncmp(name, "libcupti.so", 11) == 0 ||
+           (strncmp(name, "libcupti-", 9) == 0 && strstr(name, ".so"));
+}
+
+/* Nothing is opened in here: the loader's lock is held. */
+static int note_path(struct dl_phdr_info *info, size_t info_bytes, void *path)
+{
+    size_t path_bytes = info->dlpi_name ? strlen(info->dlpi_name) + 1 : 0;
+
+    (void)info_bytes;
+    if (path_bytes == 0 || path_bytes > PATH_MAX || !is_cupti(info->dlpi_name))
+        return 0;
+    memcpy(path, info->dlpi_name, path_bytes);
+    return 1;
+}
+
+/* What the process has mapped under a name that we do not know. */
+static void *open_mapped(void)
+{
+    char path[PATH_MAX];
+
+    if (dl_iterate_phdr(note_path, path) == 0)
+        return NULL;
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+}
+
+static void *open_any(void)
+{
+    void *handle = open_by_name(RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+
+    if (!handle)
+        handle = open_mapped();
+    return handle ? handle : open_by_name(RTLD_NOW | RTLD_LOCAL);
+}
+
 bool rkt_cupti_library_open(struct rkt_cupti_library *library_out, const char **why_out)
 {
     struct rkt_cupti_library library = {0};
-    void *handle = open_first(RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    void *handle = open_any();
 
-    if (!handle)
-        handle = open_first(RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
-        *why_out = "no libcupti.so was found";
+        *why_out = "no libcupti.so was found; set LD_LIBRARY_PATH to where CUDA or PyTorch has it";
         return false;
     }
     for (size_t i = 0; i < COUNT(CALLS); i++) {
         void *address = dlsym(handle, CALLS[i].name);
 
         if (!address && CALLS[i].is_needed) {
-            *why_out = "libcupti.so is too old";
+            *why_out = "libcupti.so is older than CUDA 11";
             return false;
         }
         memcpy((char *)&library + CALLS[i].offset, &address, sizeof(address));

@@ -236,7 +236,11 @@ static const char *enable(struct rkt_cupti_source *source, char *why, size_t why
         return NULL;
     if (result == CUPTI_ERROR_NOT_INITIALIZED || result == CUPTI_ERROR_UNKNOWN)
         return "";
-    snprintf(why, why_bytes, "CUPTI refused with code %d", (int)result);
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
+        result == CUPTI_ERROR_NOT_COMPATIBLE)
+        snprintf(why, why_bytes, "another tool has CUPTI (code %d)", (int)result);
+    else
+        snprintf(why, why_bytes, "CUPTI refused with code %d", (int)result);
     return why;
 }
 

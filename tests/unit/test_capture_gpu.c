@@ -15,27 +15,14 @@
 #include <unistd.h>
 
 #include "agent/include/ranktrace.h"
-#include "capture_job.h"
 #include "common/clock.h"
+#include "gpu_job.h"
 #include "rkt_test.h"
-#include "tests/simgpu/test/gpu.h"
 
 #define FORWARD_COUNT 300u
 #define BACKWARD_COUNT 200u
 #define COPY_BYTES 4096u
 #define MANY 8000u /* records for two buffers, and for 16 small rings */
-
-/*
- * The leak check of gcc 12 crashes over thread-local variables of libraries that were loaded
- * later, which the stand-in for CUPTI has. Addresses are checked all the same.
- */
-const char *__asan_default_options(void); /* NOLINT(readability-identifier-naming): its name */
-
-/* NOLINTNEXTLINE(readability-identifier-naming) */
-__attribute__((visibility("default"))) const char *__asan_default_options(void)
-{
-    return "detect_leaks=0";
-}
 
 static int make_job(void **state)
 {
@@ -50,21 +37,6 @@ static int free_job(void **state)
 {
     job_free(*state);
     return 0;
-}
-
-static void must(int is_true)
-{
-    if (!is_true)
-        abort();
-}
-
-static struct test_gpu *start_gpu(void)
-{
-    void *gpu;
-
-    setenv("CUDA_INJECTION64_PATH", RKT_TEST_LIBRARY, 1);
-    must(test_gpu_setup(&gpu) == 0);
-    return gpu;
 }
 
 struct autograd {
@@ -113,33 +85,6 @@ static void one_step(void)
 
 /* ---- what came ---- */
 
-static void assert_nothing_lost(const struct job *job)
-{
-    assert_int_equal(job->wait_status, 0);
-    assert_string_equal(job->stderr_text, "");
-    assert_true(job->was_closed);
-    assert_int_equal(job_count(job, RKT_EVENT_LOSS, -1, NULL), 0);
-    for (size_t kind = 0; kind < RKT_EVENT_KIND_COUNT; kind++)
-        assert_int_equal(job->losses.ring_full[kind], 0);
-    assert_int_equal(job->losses.no_ring_count, 0);
-    assert_int_equal(job->losses.names_full_count, 0);
-}
-
-static const struct rkt_event *launch_of(const struct job *job, const struct rkt_event *work)
-{
-    const struct rkt_event *found = NULL;
-
-    for (size_t i = 0; i < job->event_count; i++) {
-        const struct rkt_event *event = &job->events[i];
-
-        if (event->kind != RKT_EVENT_API || event->correlation_id != work->correlation_id)
-            continue;
-        assert_null(found); /* one call per correlation id */
-        found = event;
-    }
-    return found;
-}
-
 static const struct rkt_event *shape_of(const struct job *job, uint32_t shape_id)
 {
     for (size_t i = 0; i < job->event_count; i++) {
@@ -147,17 +92,6 @@ static const struct rkt_event *shape_of(const struct job *job, uint32_t shape_id
             return &job->events[i];
     }
     return NULL;
-}
-
-static const char *thread_name(const struct job *job, uint32_t thread_id)
-{
-    for (size_t i = 0; i < job->event_count; i++) {
-        const struct rkt_event *event = &job->events[i];
-
-        if (event->kind == RKT_EVENT_NAME && event->name.object_id == thread_id)
-            return job_name(job, event->name_id);
-    }
-    return "";
 }
 
 static void assert_kernel_is_whole(const struct job *job, const struct rkt_event *kernel)

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What CUPTI can tell beyond kernels and copies, and what CUPTI and other tools can do to us: a job
+ * on the stand-ins, or on a libcupti that does harm.
+ */
+#include <cupti.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "agent/include/ranktrace.h"
+#include "gpu_job.h"
+#include "rkt_test.h"
+
+#define KERNEL_COUNT 10u
+#define MEMORY_BYTES ((size_t)1 << 20)
+
+static int make_job(void **state)
+{
+    static struct job job;
+
+    job_init(&job);
+    *state = &job;
+    return 0;
+}
+
+static int free_job(void **state)
+{
+    job_free(*state);
+    return 0;
+}
+
+static size_t count_named(const struct job *job, enum rkt_event_kind kind, const char *name)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < job->event_count; i++)
+        count +=
+            job->events[i].kind == kind && strcmp(job_name(job, job->events[i].name_id), name) == 0;
+    return count;
+}
+
+/* ---- memory and overhead ---- */
+
+static void take_and_give_back_memory(void)
+{
+    CUdeviceptr device, pooled;
+    void *host;
+
+    (void)start_gpu();
+    must(cuMemAlloc(&device, MEMORY_BYTES) == CUDA_SUCCESS);
+    must(cuMemAllocAsync(&pooled, 2 * MEMORY_BYTES, NULL) == CUDA_SUCCESS);
+    must(cuMemHostAlloc(&host, 3 * MEMORY_BYTES, 0) == CUDA_SUCCESS);
+    must(cuMemFreeHost(host) == CUDA_SUCCESS);
+    must(cuMemFreeAsync(pooled, NULL) == CUDA_SUCCESS);
+    must(cuMemFree(device) == CUDA_SUCCESS);
+    must(cuCtxSynchronize() == CUDA_SUCCESS);
+}
+
+/* The one record of this operation and size. */
+static const struct rkt_event *memory_of(const struct job *job, enum rkt_memory_operation type,
+                                         uint64_t bytes)
+{
+    const struct rkt_event *found = NULL;
+
+    for (size_t i = 0; i < job->event_count; i++) {
+        const struct rkt_event *event = &job->events[i];
+
+        if (event->kind != RKT_EVENT_MEMORY || event->type != type || event->memory.bytes != bytes)
+            continue;
+        assert_null(found);
+        found = event;
+    }
+    assert_non_null(found);
+    return found;
+}
+
+static void memory_is_recorded_with_the_calls_that_wait_for_it(void **state)
+{
+    static const char *const calls[] = {"cuMemAlloc",    "cuMemAllocAsync", "cuMemHostAlloc",
+                                        "cuMemFreeHost", "cuMemFreeAsync",  "cuMemFree"};
+    struct job *job = *state;
+    const struct rkt_event *taken;
+    const struct rkt_event *freed;
+
+    job_run(job, take_and_give_back_memory);
+    assert_nothing_lost(job);
+    taken = memory_of(job, RKT_MEMORY_ALLOC, MEMORY_BYTES);
+    freed = memory_of(job, RKT_MEMORY_FREE, MEMORY_BYTES);
+    assert_int_equal(taken->memory.memory_kind, RKT_MEMORY_DEVICE);
+    assert_int_equal(taken->memory.address, freed->memory.address);
+    assert_int_equal(taken->flags, 0);
+    assert_true(taken->start_ns < freed->start_ns);
+    assert_string_equal(job_name(job, launch_of(job, taken)->name_id), "cuMemAlloc");
+    assert_int_equal(memory_of(job, RKT_MEMORY_ALLOC, 2 * MEMORY_BYTES)->flags, RKT_FLAG_ASYNC);
+    assert_int_equal(memory_of(job, RKT_MEMORY_ALLOC, 3 * MEMORY_BYTES)->memory.memory_kind,
+                     RKT_MEMORY_PINNED);
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        assert_int_equal(count_named(job, RKT_EVENT_API, calls[i]), 1);
+}
+
+static void memory_and_overhead_come_only_when_asked_for(void **state)
+{
+    static const struct {
+        uint32_t mask;
+        bool has_memory;
+        bool has_overhead;
+    } cases[] = {{RKT_CAPTURE_CUPTI, false, false},
+                 {RKT_CAPTURE_USUAL, true, false},
+                 {RKT_CAPTURE_ALL, true, true}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct job job;
+
+        job_init(&job);
+        job.capture.mask = cases[i].mask;
+        job_run(&job, take_and_give_back_memory);
+        assert_nothing_lost(&job);
+        assert_int_equal(job_count(&job, RKT_EVENT_MEMORY, -1, NULL) > 0, cases[i].has_memory);
+        assert_int_equal(job_count(&job, RKT_EVENT_OVERHEAD, -1, NULL) > 0, cases[i].has_overhead);
+        job_free(&job);
+    }
+}
+
+/* ---- graphs ---- */
+
+static void launch_a_graph_twice(void)
+{
+    struct test_gpu *gpu = start_gpu();
+    CUdeviceptr memory;
+    CUstream stream;
+    CUgraph graph;
+    CUgraphExec exec;
+
+    must(cuMemAlloc(&memory, 100) == CUDA_SUCCESS);
+    must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    must(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS);
+    must(test_gpu_launch(gpu, stream, 1000) == CUDA_SUCCESS);
+    must(cuMemsetD8Async(memory, 0, 100, stream) == CUDA_SUCCESS);
+    must(test_gpu_launch(gpu, stream, 1000) == CUDA_SUCCESS);
+    must(cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS);
+    must(cuGraphInstantiate(&exec, graph, 0) == CUDA_SUCCESS);
+    must(cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+    must(cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+    must(test_gpu_launch(gpu, stream, 1000) == CUDA_SUCCESS);
+    must(cuStreamSynchronize(stream) == CUDA_SUCCESS);
+}
+
+static void nodes_of_a_graph_are_kernels_that_say_which(void **state)
+{
+    struct job *job = *state;
+    size_t in_graph = 0;
+
+    job_run(job, launch_a_graph_twice);
+    assert_nothing_lost(job);
+    assert_int_equal(job_count(job, RKT_EVENT_KERNEL, -1, NULL), 5);
+    assert_int_equal(job_count(job, RKT_EVENT_MEMSET, -1, NULL), 2);
+    assert_int_equal(job_count(job, RKT_EVENT_GRAPH, -1, NULL), 0);
+    for (size_t i = 0; i < job->event_count; i++) {
+        const struct rkt_event *event = &job->events[i];
+        const char *call;
+
+        if (event->kind == RKT_EVENT_MEMSET)
+            assert_true(event->memset.graph_id != 0 && event->flags & RKT_FLAG_GRAPH);
+        if (event->kind != RKT_EVENT_KERNEL)
+            continue;
+        call = job_name(job, launch_of(job, event)->name_id);
+        in_graph += (event->flags & RKT_FLAG_GRAPH) != 0;
+        if (event->flags & RKT_FLAG_GRAPH) {
+            assert_string_equal(call, "cuGraphLaunch");
+            assert_true(event->kernel.graph_id != 0 && event->kernel.graph_node_id != 0);
+        } else {
+            assert_string_equal(call, "cuLaunchKernel");
+            assert_true(event->kernel.graph_id == 0 && event->kernel.graph_node_id == 0);
+        }
+    }
+    assert_int_equal(in_graph, 4);
+    assert_int_equal(count_named(job, RKT_EVENT_API, "cuGraphInstantiateWithFlags"), 1);
+}
+
+static void graph_by_launch_is_one_piece(void **state)
+{
+    struct job *job = *state;
+    const struct rkt_event *graph;
+
+    job->capture.graph_level = RKT_GRAPH_LEVEL_LAUNCH;
+    job_run(job, launch_a_graph_twice);
+    assert_nothing_lost(job);
+    assert_int_equal(job_count(job, RKT_EVENT_GRAPH, -1, &graph), 2);
+    assert_int_equal(job_count(job, RKT_EVENT_KERNEL, -1, NULL), 1); /* the one outside */
+    assert_int_equal(job_count(job, RKT_EVENT_MEMSET, -1, NULL), 0);
+    assert_true(graph->end_ns - graph->start_ns >= 2000);
+    assert_int_not_equal(graph->graph.graph_id, 0);
+    assert_string_equal(job_name(job, launch_of(job, graph)->name_id), "cuGraphLaunch");
+}
+
+/* ---- who and where ---- */
+
+static void *launch_and_end(void *arg)
+{
+    const struct test_gpu *gpu = arg;
+
+    pthread_setname_np(pthread_self(), "short_lived");
+    must(cuCtxSetCurrent(gpu->context) == CUDA_SUCCESS);
+    for (unsigned i = 0; i < KERNEL_COUNT; i++)
+        must(test_gpu_launch(gpu, NULL, 1000) == CUDA_SUCCESS);
+    return NULL;
+}
+
+static void launch_on_a_thread_that_ends(void)
+{
+    struct test_gpu *gpu = start_gpu();
+    pthread_t thread;
+
+    must(pthread_create(&thread, NULL, launch_and_end, gpu) == 0);
+    must(pthread_join(thread, NULL) == 0);
+    must(cuCtxSynchronize() == CUDA_SUCCESS);
+}
+
+static void thread_that_ended_before_its_records_came_has_a_name(void **state)
+{
+    struct job *job = *state;
+    const struct rkt_event *kernel;
+
+    job_run(job, launch_on_a_thread_that_ends);
+    assert_nothing_lost(job);
+    assert_int_equal(job_count(job, RKT_EVENT_KERNEL, -1, &kernel), KERNEL_COUNT);
+    assert_string_equal(thread_name(job, launch_of(job, kernel)->thread_id), "short_lived");
+}
+
+static void launch_some(void)
+{
+    struct test_gpu *gpu = start_gpu();
+
+    for (unsigned i = 0; i < KERNEL_COUNT; i++)
+        must(test_gpu_launch(gpu, NULL, 1000) == CUDA_SUCCESS);
+    must(cuCtxSynchronize() == CUDA_SUCCESS);
+}
+
+static void device_is_told_from_all_other_gpus(void **state)
+{
+    struct job *job = *state;
+    const struct rkt_event *device;
+    const struct rkt_event *name;
+
+    job_run(job, launch_some);
+    assert_nothing_lost(job);
+    assert_int_equal(job_count(job, RKT_EVENT_DEVICE, -1, &device), 1);
+    assert_int_equal(job_count(job, RKT_EVENT_NAME, RKT_NAMED_DEVICE, &name), 1);
+    assert_int_equal(device->device.device_id, name->name.object_id);
+    assert_int_equal(device->device.uuid_high, 0x73696d6770750000); /* "simgpu" */
+    assert_int_equal(device->device.uuid_low, 0);
+    assert_int_not_equal(device->device.pci_bus, 0);
+}
+
+/* ---- other tools ---- */
+
+static _Atomic unsigned thief_count;
+
+static void steal_request(uint8_t **buffer, size_t *size, size_t *record_count)
+{
+    static _Alignas(8) uint8_t memory[1 << 16];
+
+    thief_count++;
+    *buffer = memory;
+    *size = sizeof(memory);
+    *record_count = 0;
+}
+
+static void steal_completed(CUcontext context, uint32_t stream_id, uint8_t *buffer, size_t size,
+                            size_t valid)
+{
+    (void)context;
+    (void)stream_id;
+    memset(buffer, 0, valid < size ? valid : size);
+}
+
+static void wait_until_s(const struct timespec *start, time_t seconds)
+{
+    struct timespec until = {.tv_sec = start->tv_sec + seconds, .tv_nsec = start->tv_nsec};
+
+    must(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == 0);
+}
+
+/* As torch.profiler begins a session, and does not end it before the process does. */
+static void lose_the_callbacks(void)
+{
+    struct test_gpu *gpu = start_gpu();
+    void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+    __typeof__(&cuptiActivityRegisterCallbacks) register_callbacks = NULL;
+    struct timespec start;
+
+    must(test_gpu_launch(gpu, NULL, 1000) == CUDA_SUCCESS && cuCtxSynchronize() == CUDA_SUCCESS);
+    if (cupti)
+        *(void **)&register_callbacks = dlsym(cupti, "cuptiActivityRegisterCallbacks");
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    wait_until_s(&start, 2); /* ours has come: a first record is needed to miss the next */
+    must(register_callbacks && register_callbacks(steal_request, steal_completed) == CUPTI_SUCCESS);
+    for (unsigned i = 0; i < 100; i++) {
+        struct timespec step;
+
+        ranktrace_step(i);
+        must(test_gpu_launch(gpu, NULL, 1000) == CUDA_SUCCESS);
+        must(cuCtxSynchronize() == CUDA_SUCCESS);
+        clock_gettime(CLOCK_MONOTONIC, &step);
+        if (step.tv_sec > start.tv_sec + 10)
+            break;
+        step.tv_nsec = 100000000;
+        step.tv_sec = 0;
+        nanosleep(&step, NULL);
+    }
+    must(thief_count > 0); /* its session went on until the end: the kinds were on */
+}
+
+static void gap_of_another_tools_session_is_marked(void **state)
+{
+    struct job *job = *state;
+    const struct rkt_event *loss;
+
+    job_run(job, lose_the_callbacks);
+    assert_int_equal(job->wait_status, 0);
+    assert_string_equal(job->stderr_text, "");
+    assert_int_equal(job_count(job, RKT_EVENT_LOSS, RKT_LOSS_CAPTURE_OFF, &loss), 1);
+    assert_string_equal(job_name(job, loss->name_id), "another tool had CUPTI");
+    assert_true(loss->end_ns - loss->start_ns > 5000000000u);
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_STEP, NULL) > 0, true);
+}
+
+/* ---- bad libraries: the one that is mapped already goes first, whatever its name ---- */
+
+static void load_and_launch(const char *path)
+{
+    must(dlopen(path, RTLD_NOW | RTLD_LOCAL) != NULL);
+    launch_some();
+}
+
+static void launch_with_old_cupti(void)
+{
+    load_and_launch(RKT_TEST_OLD_CUPTI);
+}
+
+static void launch_with_hostile_cupti(void)
+{
+    load_and_launch(RKT_TEST_HOSTILE_CUPTI);
+}
+
+static void assert_one_line(const struct job *job, const char *part)
+{
+    const char *end = strchr(job->stderr_text, '\n');
+
+    assert_int_equal(job->wait_status, 0);
+    assert_non_null(strstr(job->stderr_text, part));
+    assert_non_null(end);
+    assert_string_equal(end + 1, "");
+    assert_int_equal(job_count(job, RKT_EVENT_KERNEL, -1, NULL), 0);
+}
+
+static void cupti_that_is_too_old_is_said_in_one_line(void **state)
+{
+    struct job *job = *state;
+
+    job_run(job, launch_with_old_cupti);
+    assert_one_line(job, "libcupti.so is older than CUDA 11");
+}
+
+static void cupti_that_refuses_is_said_in_one_line_or_none(void **state)
+{
+    static const struct {
+        const char *code;
+        const char *says; /* NULL: nothing, as there is no GPU */
+    } cases[] = {{"15", NULL},
+                 {"999", NULL},
+                 {"39", "another tool has CUPTI (code 39)"},
+                 {"14", "another tool has CUPTI (code 14)"},
+                 {"35", "CUPTI refused with code 35"},
+                 {"12345", "CUPTI refused with code 12345"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct job job;
+
+        job_init(&job);
+        setenv("HOSTILE_CUPTI", cases[i].code, 1);
+        job_run(&job, launch_with_hostile_cupti);
+        unsetenv("HOSTILE_CUPTI");
+        if (cases[i].says)
+            assert_one_line(&job, cases[i].says);
+        else
+            assert_nothing_lost(&job);
+        job_free(&job);
+    }
+}
+
+static void cupti_that_lies_does_not_harm_the_job(void **state)
+{
+    struct job *job = *state;
+
+    setenv("HOSTILE_CUPTI", "lies", 1);
+    job_run(job, launch_with_hostile_cupti);
+    unsetenv("HOSTILE_CUPTI");
+    assert_int_equal(job->wait_status, 0);
+    assert_true(job->was_closed);
+    assert_true(job_count(job, RKT_EVENT_LOSS, RKT_LOSS_CUPTI_DROPPED, NULL) > 0);
+    assert_int_equal(job_count(job, RKT_EVENT_KERNEL, -1, NULL), 0);
+}
+
+#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, make_job, free_job)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_JOB(memory_is_recorded_with_the_calls_that_wait_for_it),
+        cmocka_unit_test(memory_and_overhead_come_only_when_asked_for),
+        WITH_JOB(nodes_of_a_graph_are_kernels_that_say_which),
+        WITH_JOB(graph_by_launch_is_one_piece),
+        WITH_JOB(thread_that_ended_before_its_records_came_has_a_name),
+        WITH_JOB(device_is_told_from_all_other_gpus),
+        WITH_JOB(gap_of_another_tools_session_is_marked),
+        WITH_JOB(cupti_that_is_too_old_is_said_in_one_line),
+        cmocka_unit_test(cupti_that_refuses_is_said_in_one_line_or_none),
+        WITH_JOB(cupti_that_lies_does_not_harm_the_job),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
