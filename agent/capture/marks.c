@@ -7,6 +7,7 @@
 #include "agent/capture/capture.h"
 #include "agent/capture/open_events.h"
 #include "agent/capture/steps.h"
+#include "agent/capture/window.h"
 #include "agent/include/ranktrace.h"
 #include "common/clock.h"
 
@@ -98,7 +99,8 @@ static void push_innermost(struct rkt_capture *capture, struct rkt_thread *threa
 
     event.name_id = range->name_id;
     event.thread_id = thread->thread_id;
-    (void)rkt_ring_push(thread->ring, &event);
+    if (rkt_window_is_tracing(capture->window))
+        (void)rkt_ring_push(thread->ring, &event);
     if (range->is_step)
         rkt_steps_range_popped(capture, end_ns);
 }
@@ -178,7 +180,7 @@ void ranktrace_mark(const char *name)
     now_ns = rkt_now_raw_ns();
     event = range_event(RKT_RANGE_MARK, now_ns, now_ns);
     event.name_id = name ? rkt_intern_name(capture->intern, name, strlen(name)) : 0;
-    (void)rkt_threads_stamp(capture->threads, &event);
+    (void)rkt_window_stamp(capture, &event);
     rkt_steps_marked(capture, event.thread_id, event.name_id, now_ns);
 }
 
@@ -224,7 +226,8 @@ void ranktrace_bucket_end(uint64_t handle)
     if (!capture || !rkt_open_events_end(capture->marks->buckets, handle, &event))
         return;
     event.end_ns = now_ns;
-    (void)rkt_threads_push(capture->threads, &event);
+    if (rkt_window_is_tracing(capture->window))
+        (void)rkt_threads_push(capture->threads, &event);
 }
 
 /* ---- exit ---- */

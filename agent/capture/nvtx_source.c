@@ -8,6 +8,7 @@
 #include "agent/capture/nvtx_nccl.h"
 #include "agent/capture/open_events.h"
 #include "agent/capture/steps.h"
+#include "agent/capture/window.h"
 #include "common/clock.h"
 
 #define CATEGORIES_MAX 256u /* named ones, of all domains */
@@ -193,7 +194,8 @@ static void push_range(struct rkt_capture *capture, struct rkt_thread *thread,
         .range = {.value = range->value, .domain_id = range->domain_id},
     };
 
-    (void)rkt_ring_push(thread->ring, &event);
+    if (rkt_window_is_tracing(capture->window))
+        (void)rkt_ring_push(thread->ring, &event);
     if (range->is_step)
         rkt_steps_range_popped(capture, end_ns);
 }
@@ -251,7 +253,8 @@ void rkt_nvtx_end(struct rkt_capture *capture, uint64_t id)
     if (!rkt_open_events_end(capture->nvtx->started, id >> 1, &event))
         return;
     event.end_ns = now_ns;
-    (void)rkt_threads_push(capture->threads, &event);
+    if (rkt_window_is_tracing(capture->window))
+        (void)rkt_threads_push(capture->threads, &event);
     if (id & 1)
         rkt_steps_range_popped(capture, now_ns);
 }
@@ -261,7 +264,7 @@ void rkt_nvtx_mark(struct rkt_capture *capture, const struct rkt_nvtx_says *says
     uint64_t now_ns = rkt_now_raw_ns();
     struct rkt_event event = range_event(capture, says, RKT_RANGE_MARK, now_ns);
 
-    (void)rkt_threads_stamp(capture->threads, &event);
+    (void)rkt_window_stamp(capture, &event);
     rkt_steps_marked(capture, event.thread_id, says->name_id, now_ns);
 }
 

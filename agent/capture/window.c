@@ -122,3 +122,14 @@ bool rkt_window_is_tracing(const struct rkt_window *window)
 {
     return atomic_load_explicit(&window->edge, memory_order_relaxed) != RKT_WINDOW_CLOSED;
 }
+
+bool rkt_window_stamp(struct rkt_capture *capture, struct rkt_event *event)
+{
+    const struct rkt_thread *thread;
+
+    if (rkt_window_is_tracing(capture->window))
+        return rkt_threads_stamp(capture->threads, event);
+    thread = rkt_threads_get(capture->threads);
+    event->thread_id = thread ? thread->thread_id : 0;
+    return false;
+}

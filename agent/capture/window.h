@@ -7,8 +7,8 @@
  *
  *     step begins, flush thread -> [window] -> cupti_source, nccl_source; WINDOW events
  *
- * While it is closed CUPTI's kinds are off and NCCL is asked for nothing, so that the job pays for
- * a mark per step and no more. Steps are marked all the same: windows are given in them.
+ * While it is closed CUPTI's kinds are off, NCCL is asked for nothing, and ranges, marks and buckets
+ * that end then are not kept. Steps are: windows are given in them.
  *
  * Switching takes CUPTI some milliseconds, in the step that begins; each edge is an event with that
  * step's start. What was launched while it was open is kept, whenever its record comes.
@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "agent/capture/window_rule.h"
+#include "common/event.h"
 
 struct rkt_capture;
 struct rkt_window;
@@ -42,5 +43,8 @@ void rkt_window_tick(struct rkt_capture *capture);
 
 /* Whether what happens now is recorded; true in a warm-up too. */
 bool rkt_window_is_tracing(const struct rkt_window *window);
+
+/* rkt_threads_stamp where the window is open; elsewhere the event gets its thread, and is not kept. */
+bool rkt_window_stamp(struct rkt_capture *capture, struct rkt_event *event);
 
 #endif

@@ -108,7 +108,13 @@ static void scheduled_steps(void)
 
         ranktrace_step(step + 100);
         before = request_count();
+        ranktrace_range_push("range");
+        ranktrace_phase_begin(RANKTRACE_FORWARD);
+        ranktrace_mark("mark");
         run_step(gpu);
+        ranktrace_phase_end(RANKTRACE_FORWARD);
+        ranktrace_range_pop();
+        ranktrace_bucket_end(ranktrace_bucket_begin(0, 1, 1));
         must((request_count() > before) == is_traced);
     }
     ranktrace_step_end();
@@ -176,6 +182,10 @@ static void what_is_launched_inside_a_schedule_is_recorded_and_no_more(void **st
     }
     assert_int_equal(job_count(job, RKT_EVENT_KERNEL, -1, NULL), 6 * 2 * KERNELS);
     assert_int_equal(job_count(job, RKT_EVENT_SYNC, -1, NULL), 6);
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_USER, NULL), 6);
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_FORWARD, NULL), 6);
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_MARK, NULL), 6);
+    assert_int_equal(job_count(job, RKT_EVENT_BUCKET, -1, NULL), 6);
 }
 
 /* Launched just before the window closes, and still running then. */

@@ -341,6 +341,30 @@ static void null_anywhere_does_no_harm(void **state)
 
 /* ---- steps ---- */
 
+static void ranges_in_every_step(void)
+{
+    load();
+    for (uint64_t step = 0; step < 4; step++) {
+        ranktrace_step(step);
+        must(host.push_a("range") == 0);
+        host.end(host.start_a("range"));
+        host.mark_a("mark");
+        host.pop();
+    }
+}
+
+static void ranges_outside_a_capture_window_are_not_kept(void **state)
+{
+    struct job *job = *state;
+
+    job->capture.schedule = (struct rkt_schedule){.wait = 1, .active = 1, .cycles = 1};
+    job_run(job, ranges_in_every_step);
+    assert_good_end(job);
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_NVTX, NULL), 2);
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_MARK, NULL), 1);
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_STEP, NULL), 4);
+}
+
 static void steps_by_nvtx(void)
 {
     struct rkt_nvtx_attributes attributes = nvtx_ascii(NULL);
@@ -487,6 +511,7 @@ int main(void)
         WITH_JOB(threads_and_devices_are_named),
         WITH_JOB(null_anywhere_does_no_harm),
         WITH_JOB(nvtx_ranges_can_be_the_steps),
+        WITH_JOB(ranges_outside_a_capture_window_are_not_kept),
         WITH_JOB(child_of_a_fork_writes_nothing),
         WITH_JOB(eight_threads_lose_nothing),
         WITH_JOB(a_process_that_is_not_watched_pays_nothing),

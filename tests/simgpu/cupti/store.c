@@ -216,6 +216,11 @@ static void start_worker_locked(void)
     store.has_worker = true;
 }
 
+uint64_t sim_store_request_count(void)
+{
+    return atomic_load_explicit(&store.request_count, memory_order_relaxed);
+}
+
 void sim_store_set_client(CUpti_BuffersCallbackRequestFunc requested,
                           CUpti_BuffersCallbackCompleteFunc completed)
 {
@@ -241,6 +246,7 @@ static struct buffer *ask_client(size_t needed_bytes)
     pthread_mutex_lock(&store.lock);
     requested = store.requested;
     pthread_mutex_unlock(&store.lock);
+    atomic_fetch_add_explicit(&store.request_count, 1, memory_order_relaxed);
     if (buffer && requested)
         requested(&buffer->data, &buffer->bytes, &record_max);
     if (buffer && buffer->data && buffer->bytes >= needed_bytes) {
