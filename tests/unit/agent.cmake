@@ -80,14 +80,6 @@ rkt_test(unit_capture_cupti SOURCES test_capture_cupti.c gpu_job.c capture_job.c
 
 rkt_test(unit_capture_window SOURCES test_capture_window.c capture_job.c ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
          LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda ${CMAKE_DL_LIBS} LABELS unit)
-rkt_test(unit_capture_memory SOURCES test_capture_memory.c capture_job.c ${capture}/intern.c
-                                     ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
-         LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda Threads::Threads LABELS unit)
-
-rkt_test(unit_capture_exit SOURCES test_capture_exit.c capture_job.c
-                                   ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
-         LINK rkt_agent rkt_cuda_api simgpu_cuda ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
-
 rkt_test(unit_capture_train SOURCES test_capture_train.c capture_job.c
          LINK rkt_agent Threads::Threads LABELS unit)
 
@@ -105,20 +97,15 @@ if(CMOCKA_FOUND)
   endforeach()
   add_dependencies(unit_capture_cupti simgpu_cupti)
   add_dependencies(unit_capture_window simgpu_cupti)
-  add_dependencies(unit_capture_memory simgpu_cupti)
-  add_dependencies(unit_capture_exit simgpu_cupti)
-  if(RKT_SANITIZE)
-    target_compile_definitions(unit_capture_memory PRIVATE RKT_TEST_SANITIZED)
-  endif()
   add_dependencies(unit_capture_train simgpu_cuda simgpu_cupti simgpu_nccl simgpu_train)
   target_compile_definitions(unit_capture_train PRIVATE
     RKT_TEST_TRAIN="$<TARGET_FILE:simgpu_train>")
-  set_tests_properties(unit_capture_gpu unit_capture_cupti unit_capture_memory unit_capture_exit unit_capture_train
-                       unit_capture_window PROPERTIES ENVIRONMENT
+  set_tests_properties(unit_capture_gpu unit_capture_cupti
+                       unit_capture_train unit_capture_window PROPERTIES ENVIRONMENT
     LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/simgpu)
   foreach(test unit_nccl_plugin unit_nccl_levels unit_nvtx unit_nvtx_nccl
                unit_real_nccl_nvtx unit_real_nvtx unit_real_cupti unit_real_nccl unit_capture_gpu unit_capture_cupti
-               unit_capture_memory unit_capture_exit unit_capture_train unit_capture_window)
+               unit_capture_train unit_capture_window)
     add_dependencies(${test} ranktrace_capture)
     target_compile_definitions(${test} PRIVATE
       RKT_TEST_LIBRARY="$<TARGET_FILE:ranktrace_capture>")

@@ -25,6 +25,13 @@ diff <(sort <<<"$expected") <(sort <<<"$exported") || {
     exit 1
 }
 
+for name in $exported; do
+    grep -q "\b$name\b" "$(dirname "$0")/test_capture_errno.c" || {
+        echo "$name is not in test_capture_errno.c: does it keep errno?"
+        exit 1
+    }
+done
+
 sanitizers='lib(a|t|ub)san'
 needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -Ev "$sanitizers" || true)
 if ! readelf -d "$library" | grep -Eq "NEEDED.*$sanitizers"; then
