@@ -10,6 +10,7 @@
 #include "common/codec_column.h"
 #include "common/codec_keys.h"
 #include "common/codec_read.h"
+#include "common/codec_time.h"
 #include "common/event_fields.h"
 
 #define KEY_COUNT 256u
@@ -17,8 +18,12 @@
 struct rkt_decoder {
     struct rkt_event *events;
     size_t event_cap;
-    uint64_t *values; /* of one column */
+    uint64_t *values; /* of one column; the next two are of times */
+    uint64_t *starts;
+    uint64_t *durations;
     size_t value_cap;
+    size_t start_cap;
+    size_t duration_cap;
     struct rkt_item items[KEY_COUNT]; /* of the batch at hand, by key */
     bool has_key[KEY_COUNT];
 };
@@ -29,6 +34,7 @@ struct batch_head {
     uint8_t clock_id;
     size_t count;
     uint64_t base_start_ns;
+    uint64_t unit_ns; /* 0: the codings of version 1.0 */
 };
 
 struct rkt_decoder *rkt_decoder_create(void)
@@ -42,6 +48,8 @@ void rkt_decoder_destroy(struct rkt_decoder *decoder)
         return;
     free(decoder->events);
     free(decoder->values);
+    free(decoder->starts);
+    free(decoder->durations);
     free(decoder);
 }
 
@@ -96,7 +104,7 @@ static enum rkt_status read_map(struct rkt_decoder *decoder, struct rkt_bytes ra
     return RKT_OK;
 }
 
-static enum rkt_status read_batch_head(const struct rkt_decoder *decoder, struct batch_head *head,
+static enum rkt_status read_batch_head(struct rkt_decoder *decoder, struct batch_head *head,
                                        struct rkt_error *err)
 {
     const struct rkt_item *items = decoder->items;
@@ -116,6 +124,13 @@ static enum rkt_status read_batch_head(const struct rkt_decoder *decoder, struct
         head->clock_id = (uint8_t)items[RKT_BATCH_CLOCK].value;
     head->count = (size_t)items[RKT_BATCH_ROW_COUNT].value;
     head->base_start_ns = items[RKT_BATCH_BASE_START].value;
+    head->unit_ns = 0;
+    if (!decoder->has_key[RKT_BATCH_UNIT])
+        return RKT_OK;
+    decoder->has_key[RKT_BATCH_UNIT] = false;
+    if (items[RKT_BATCH_UNIT].kind != RKT_ITEM_UINT || items[RKT_BATCH_UNIT].value == 0)
+        return rkt_fail(err, RKT_ERR_FORMAT, "batch: its unit of time is no integer above 0");
+    head->unit_ns = items[RKT_BATCH_UNIT].value;
     return RKT_OK;
 }
 
@@ -144,46 +159,46 @@ static void scatter_plain(struct rkt_event *events, size_t count, const struct r
     }
 }
 
-/* start_ns comes before end_ns in every table, so a duration finds its start. */
-static void scatter(struct rkt_event *events, const struct batch_head *head,
-                    const struct rkt_field *field, const uint64_t *values)
+static void sum_changes(uint64_t *values, size_t count)
 {
-    uint64_t start_ns = head->base_start_ns;
+    uint64_t value = 0;
 
-    switch ((enum rkt_field_coding)field->coding) {
-    case RKT_CODING_PLAIN:
-        scatter_plain(events, head->count, field, values);
-        break;
-    case RKT_CODING_DELTA:
-        for (size_t i = 0; i < head->count; i++) {
-            start_ns += rkt_unzigzag(values[i]);
-            events[i].start_ns = start_ns;
-        }
-        break;
-    case RKT_CODING_DURATION:
-        for (size_t i = 0; i < head->count; i++)
-            events[i].end_ns = events[i].start_ns + rkt_unzigzag(values[i]);
-        break;
+    for (size_t i = 0; i < count; i++) {
+        value += rkt_unzigzag(values[i]);
+        values[i] = value;
     }
+}
+
+/* Where the numbers of a column go. */
+static uint64_t *room_for(const struct rkt_decoder *decoder, const struct rkt_field *field)
+{
+    if (field->coding == RKT_CODING_START)
+        return decoder->starts;
+    return field->coding == RKT_CODING_DURATION ? decoder->durations : decoder->values;
 }
 
 static enum rkt_status read_column(struct rkt_decoder *decoder, const struct batch_head *head,
                                    const struct rkt_field *field, struct rkt_error *err)
 {
-    unsigned max_bytes = field->coding == RKT_CODING_PLAIN ? field->bytes : 8;
+    bool is_time = field->coding == RKT_CODING_START || field->coding == RKT_CODING_DURATION;
+    bool is_change = field->coding == RKT_CODING_CHANGE && head->unit_ns != 0;
+    unsigned max_bytes = is_time || is_change ? 8 : field->bytes;
+    uint64_t *values = room_for(decoder, field);
 
     if (!decoder->has_key[field->column]) {
-        if (field->coding == RKT_CODING_PLAIN)
+        if (!is_time)
             return RKT_OK; /* the events are zeroed */
-        memset(decoder->values, 0, head->count * sizeof(*decoder->values));
-    } else if (!rkt_column_read(&decoder->items[field->column], head->count, max_bytes,
-                                decoder->values)) {
+        memset(values, 0, head->count * sizeof(*values));
+    } else if (!rkt_column_read(&decoder->items[field->column], head->count, max_bytes, values)) {
         return rkt_fail(err, RKT_ERR_FORMAT,
                         "batch of %s: column %u (%s) is no column of %zu rows of up to %u bytes",
                         rkt_event_kind_name((enum rkt_event_kind)head->kind), field->column,
                         field->name, head->count, max_bytes);
     }
-    scatter(decoder->events, head, field, decoder->values);
+    if (is_change)
+        sum_changes(values, head->count);
+    if (!is_time)
+        scatter_plain(decoder->events, head->count, field, values);
     return RKT_OK;
 }
 
@@ -193,7 +208,11 @@ static enum rkt_status make_rows(struct rkt_decoder *decoder, const struct batch
     if (!rkt_array_reserve((void **)&decoder->events, &decoder->event_cap, head->count,
                            sizeof(*decoder->events)) ||
         !rkt_array_reserve((void **)&decoder->values, &decoder->value_cap, head->count,
-                           sizeof(*decoder->values)))
+                           sizeof(*decoder->values)) ||
+        !rkt_array_reserve((void **)&decoder->starts, &decoder->start_cap, head->count,
+                           sizeof(*decoder->starts)) ||
+        !rkt_array_reserve((void **)&decoder->durations, &decoder->duration_cap, head->count,
+                           sizeof(*decoder->durations)))
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a batch of %zu events", head->count);
     memset(decoder->events, 0, head->count * sizeof(*decoder->events));
     for (size_t i = 0; i < head->count; i++) {
@@ -217,6 +236,9 @@ static enum rkt_status read_columns(struct rkt_decoder *decoder, const struct ba
             return status;
         decoder->has_key[fields[f].column] = false; /* what is left is unknown */
     }
+    /* Last: which lane a row is in says another column. */
+    rkt_times_decode(decoder->events, head->count, head->base_start_ns, head->unit_ns,
+                     decoder->starts, decoder->durations);
     for (size_t key = RKT_BATCH_REQUIRED_COUNT; key < KEY_COUNT; key++)
         *unknown_count += decoder->has_key[key];
     return RKT_OK;

@@ -8,6 +8,7 @@
 #include "common/array.h"
 #include "common/codec_column.h"
 #include "common/codec_keys.h"
+#include "common/codec_time.h"
 #include "common/codec_write.h"
 #include "common/event_fields.h"
 #include "common/frame.h"
@@ -21,8 +22,12 @@ static_assert(RKT_STRINGS_TEXT_BYTES_USUAL + RKT_STRING_BYTES_MAX + 5 * RKT_STRI
 struct rkt_encoder {
     struct rkt_codec_buf out;
     struct rkt_codec_buf columns; /* written first: the map's head needs their number */
-    uint64_t *values;             /* of one column */
+    uint64_t *values;             /* of one column; the next two are of times */
+    uint64_t *starts;
+    uint64_t *durations;
     size_t value_cap;
+    size_t start_cap;
+    size_t duration_cap;
 };
 
 struct rkt_encoder *rkt_encoder_create(void)
@@ -43,6 +48,8 @@ void rkt_encoder_destroy(struct rkt_encoder *encoder)
     rkt_codec_buf_release(&encoder->out);
     rkt_codec_buf_release(&encoder->columns);
     free(encoder->values);
+    free(encoder->starts);
+    free(encoder->durations);
     free(encoder);
 }
 
@@ -95,23 +102,33 @@ static void gather_plain(const struct rkt_event *events, size_t count,
     }
 }
 
-static void gather(const struct rkt_event *events, size_t count, const struct rkt_field *field,
-                   uint64_t *values)
+/* The column's numbers, on loan from the encoder. */
+static const uint64_t *gather(const struct rkt_encoder *encoder, const struct rkt_event *events,
+                              size_t count, const struct rkt_field *field)
 {
-    switch ((enum rkt_field_coding)field->coding) {
-    case RKT_CODING_PLAIN:
-        gather_plain(events, count, field, values);
-        break;
-    case RKT_CODING_DELTA: /* start_ns; the base is the first row's */
-        values[0] = 0;
-        for (size_t i = 1; i < count; i++)
-            values[i] = rkt_zigzag(events[i].start_ns - events[i - 1].start_ns);
-        break;
-    case RKT_CODING_DURATION:
-        for (size_t i = 0; i < count; i++)
-            values[i] = rkt_zigzag(events[i].end_ns - events[i].start_ns);
-        break;
+    uint64_t *values = encoder->values;
+
+    if (field->coding == RKT_CODING_START)
+        return encoder->starts;
+    if (field->coding == RKT_CODING_DURATION)
+        return encoder->durations;
+    gather_plain(events, count, field, values);
+    if (field->coding == RKT_CODING_CHANGE) {
+        for (size_t i = count - 1; i > 0; i--)
+            values[i] = rkt_zigzag(values[i] - values[i - 1]);
+        values[0] = rkt_zigzag(values[0]);
     }
+    return values;
+}
+
+static bool reserve(struct rkt_encoder *encoder, size_t count)
+{
+    return rkt_array_reserve((void **)&encoder->values, &encoder->value_cap, count,
+                             sizeof(*encoder->values)) &&
+           rkt_array_reserve((void **)&encoder->starts, &encoder->start_cap, count,
+                             sizeof(*encoder->starts)) &&
+           rkt_array_reserve((void **)&encoder->durations, &encoder->duration_cap, count,
+                             sizeof(*encoder->durations));
 }
 
 static enum rkt_status finish(struct rkt_encoder *encoder, struct rkt_bytes *raw_out,
@@ -129,18 +146,20 @@ enum rkt_status rkt_encode_events(struct rkt_encoder *encoder, const struct rkt_
     enum rkt_status status = check_events(events, count, err);
     const struct rkt_field *fields;
     size_t field_count;
-    size_t key_count = RKT_BATCH_REQUIRED_COUNT;
+    size_t key_count = RKT_BATCH_REQUIRED_COUNT + 1;
+    uint64_t unit;
 
     if (status != RKT_OK)
         return status;
-    if (!rkt_array_reserve((void **)&encoder->values, &encoder->value_cap, count,
-                           sizeof(*encoder->values)))
+    if (!reserve(encoder, count))
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to encode %zu events", count);
+    unit = rkt_times_encode(events, count, encoder->starts, encoder->durations);
     fields = rkt_event_fields(events[0].kind, &field_count);
     rkt_codec_buf_reset(&encoder->columns);
     for (size_t f = 0; f < field_count; f++) {
-        gather(events, count, &fields[f], encoder->values);
-        if (rkt_column_write(&encoder->columns, fields[f].column, encoder->values, count))
+        const uint64_t *values = gather(encoder, events, count, &fields[f]);
+
+        if (rkt_column_write(&encoder->columns, fields[f].column, values, count))
             key_count++;
     }
     rkt_codec_buf_reset(&encoder->out);
@@ -153,6 +172,8 @@ enum rkt_status rkt_encode_events(struct rkt_encoder *encoder, const struct rkt_
     rkt_write_uint(&encoder->out, count);
     rkt_write_uint(&encoder->out, RKT_BATCH_BASE_START);
     rkt_write_uint(&encoder->out, events[0].start_ns);
+    rkt_write_uint(&encoder->out, RKT_BATCH_UNIT);
+    rkt_write_uint(&encoder->out, unit);
     rkt_write_buf(&encoder->out, &encoder->columns);
     return finish(encoder, raw_out, err);
 }

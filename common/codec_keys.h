@@ -13,7 +13,8 @@ enum rkt_batch_key {
     RKT_BATCH_CLOCK = 1,
     RKT_BATCH_ROW_COUNT = 2,
     RKT_BATCH_BASE_START = 3,
-    RKT_BATCH_REQUIRED_COUNT, /* keys 0 to 3 are required */
+    RKT_BATCH_REQUIRED_COUNT = 4, /* keys 0 to 3 are required */
+    RKT_BATCH_UNIT = 4,           /* absent: the codings of version 1.0 */
 };
 
 enum rkt_strings_key {

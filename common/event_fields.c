@@ -11,8 +11,9 @@
 
 /* Columns 16 to 31 mean the same in every kind; 32 and up belong to their kind. */
 #define COMMON_FIELDS                                                                              \
-    PLAIN(16, type), PLAIN(17, flags), PLAIN(18, name_id), COLUMN(19, RKT_CODING_DELTA, start_ns), \
-        COLUMN(20, RKT_CODING_DURATION, end_ns), PLAIN(21, thread_id), PLAIN(22, correlation_id)
+    PLAIN(16, type), PLAIN(17, flags), PLAIN(18, name_id), COLUMN(19, RKT_CODING_START, start_ns), \
+        COLUMN(20, RKT_CODING_DURATION, end_ns), PLAIN(21, thread_id),                             \
+        COLUMN(22, RKT_CODING_CHANGE, correlation_id)
 
 static const struct rkt_field KERNEL[] = {
     COMMON_FIELDS,

@@ -16,8 +16,9 @@
 
 enum rkt_field_coding {
     RKT_CODING_PLAIN,    /* unsigned, or two's complement, as it is */
-    RKT_CODING_DELTA,    /* zigzag of the difference to the row before (first row: to base) */
-    RKT_CODING_DURATION, /* end_ns - start_ns of the same row, zigzag */
+    RKT_CODING_CHANGE,   /* zigzag of the difference to the row before (first row: to 0) */
+    RKT_CODING_START,    /* codec_time */
+    RKT_CODING_DURATION, /* codec_time */
 };
 
 struct rkt_field {

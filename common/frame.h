@@ -16,6 +16,7 @@
  * Threads: any; no state.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,9 +33,10 @@ enum rkt_frame_kind {
     RKT_FRAME_RUN = 1,      /* about the whole run; the first frame of a store */
     RKT_FRAME_SOURCE = 2,   /* who a source number is */
     RKT_FRAME_STRINGS = 3,  /* new names of a source */
-    RKT_FRAME_EVENTS = 4,   /* a batch: events of one kind and one clock */
+    RKT_FRAME_EVENTS = 4,   /* a batch: events of one kind and one clock; of version 1.0 */
     RKT_FRAME_END = 5,      /* a source is complete: how its process ended, what was counted */
     RKT_FRAME_ALIGN = 6,    /* result of an alignment; the last one counts */
+    RKT_FRAME_BATCH = 7,    /* a batch, in fewer bytes; since 1.1 */
     RKT_FRAME_INDEX = 16,   /* store only */
     RKT_FRAME_TRAILER = 17, /* store only, the last bytes */
 };
@@ -55,6 +57,11 @@ struct rkt_frame_head {
     uint32_t packed_bytes;
     uint32_t payload_crc; /* CRC-32 (zlib's) of the packed payload */
 };
+
+static inline bool rkt_frame_is_of_events(uint8_t kind)
+{
+    return kind == RKT_FRAME_EVENTS || kind == RKT_FRAME_BATCH;
+}
 
 void rkt_frame_head_encode(const struct rkt_frame_head *head, uint8_t out[RKT_FRAME_HEAD_BYTES]);
 

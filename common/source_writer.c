@@ -72,7 +72,7 @@ static enum rkt_status send_batch(struct rkt_source_writer *writer, struct batch
     if (status == RKT_OK)
         status = rkt_encode_events(writer->encoder, batch->events, batch->count, &raw, err);
     if (status == RKT_OK)
-        status = send_frame(writer, RKT_FRAME_EVENTS, raw, err);
+        status = send_frame(writer, RKT_FRAME_BATCH, raw, err);
     if (status != RKT_OK)
         return status;
     writer->event_count += batch->count;

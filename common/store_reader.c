@@ -315,7 +315,7 @@ static enum rkt_status walk_frame(struct walk *walk, struct rkt_store_entry *ent
     struct rkt_bytes raw;
     enum rkt_status status;
 
-    if (!has_names && entry->kind != RKT_FRAME_EVENTS)
+    if (!has_names && !rkt_frame_is_of_events(entry->kind))
         return RKT_OK;
     status = load(walk->reader, entry, &raw, err);
     if (status != RKT_OK)

@@ -19,7 +19,7 @@ static bool is_of_source(const struct rkt_store_entry *entry)
 
 static bool is_known(const struct rkt_store_entry *entry)
 {
-    return entry->kind >= RKT_FRAME_RUN && entry->kind <= RKT_FRAME_ALIGN;
+    return entry->kind >= RKT_FRAME_RUN && entry->kind <= RKT_FRAME_BATCH;
 }
 
 static uint32_t find_source_end(const struct rkt_store_entries *entries)

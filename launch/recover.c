@@ -38,7 +38,8 @@ static enum rkt_status add_matches(struct rkt_recover_files *files, const char *
 
     if (asprintf(&text, "%s/%s", folder, pattern) < 0)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a pattern");
-    if (glob(text, 0, NULL, &found) == 0) { /* sorted: a spool's -a before its -b */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread. Sorted: a spool's -a before its -b */
+    if (glob(text, 0, NULL, &found) == 0) {
         for (size_t i = 0; i < found.gl_pathc && status == RKT_OK; i++)
             status = add_file(files, found.gl_pathv[i], err);
         globfree(&found);

@@ -75,7 +75,7 @@ static enum rkt_status check_output(const struct recover_options *options,
 {
     struct stat output;
 
-    if (stat(options->output, &output) != 0)
+    if (!options->output || stat(options->output, &output) != 0)
         return RKT_OK;
     for (size_t i = 0; i < files->count; i++) {
         if (is_same_file(files->paths[i], &output))

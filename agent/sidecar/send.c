@@ -94,7 +94,7 @@ void rkt_send_queue_destroy(struct rkt_send_queue *queue)
 {
     if (!queue)
         return;
-    if (queue->has_kept_file && !queue->first && !queue->is_abandoned)
+    if (queue->kept_path && queue->has_kept_file && !queue->first && !queue->is_abandoned)
         (void)unlink(queue->kept_path);
     while (queue->first)
         drop_first(queue);

@@ -90,7 +90,7 @@ static enum rkt_status sink_frame(void *ctx, const uint8_t *frame, size_t frame_
     if (sink->is_open)
         return append(sink->store, frame, frame_bytes, err);
     if (rkt_frame_head_decode(frame, frame_bytes, &head, err) == RKT_OK &&
-        head.kind == RKT_FRAME_EVENTS) {
+        rkt_frame_is_of_events(head.kind)) {
         status = sink_open(sink, err);
         return status == RKT_OK ? append(sink->store, frame, frame_bytes, err) : status;
     }

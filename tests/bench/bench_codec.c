@@ -43,7 +43,7 @@ int main(void)
     struct rkt_encoder *encoder = rkt_encoder_create();
     struct rkt_decoder *decoder = rkt_decoder_create();
     struct rkt_packer *packer = rkt_packer_create(3);
-    struct rkt_frame_head head = {.kind = RKT_FRAME_EVENTS};
+    struct rkt_frame_head head = {.kind = RKT_FRAME_BATCH};
     struct rkt_batch batch;
     struct rkt_bytes raw, frame;
     uint64_t encode_ns, pack_ns, decode_ns;

@@ -17,7 +17,9 @@ store=$root/tests/data/wire/v1.0-store.bin
 [ "$(wc -l <"$work/out")" -eq 28 ] || fail "not 2 sources with 14 kinds each: $(cat "$work/out")"
 grep -qx 'source 1 kind 6: 4 events, 3 names' "$work/out" || fail "$(cat "$work/out")"
 
-PYTHONPATH=$work PYTHONDONTWRITEBYTECODE=1 "$python" "$here/wire_format_check.py" "$store"
+export PYTHONPATH=$work PYTHONDONTWRITEBYTECODE=1
+"$python" "$here/wire_format_check.py" "$store" 14
+"$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.1-store.bin" 20
 
 # A frame is spoilt: the reader goes on behind it.
 {

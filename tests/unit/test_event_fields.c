@@ -82,7 +82,7 @@ static void a_duration_follows_its_start(void **state)
         const struct rkt_field *fields = rkt_event_fields((enum rkt_event_kind)kind, &count);
 
         for (size_t i = 0; i < count; i++) {
-            has_start |= fields[i].coding == RKT_CODING_DELTA;
+            has_start |= fields[i].coding == RKT_CODING_START;
             if (fields[i].coding == RKT_CODING_DURATION)
                 assert_true(has_start);
         }

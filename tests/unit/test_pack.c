@@ -23,7 +23,7 @@ static struct rkt_frame_head survives(struct rkt_packer *packer, const uint8_t *
                                       size_t raw_bytes)
 {
     struct rkt_packer *other = rkt_packer_create(RKT_PACK_LEVEL_USUAL);
-    struct rkt_frame_head head = {.kind = RKT_FRAME_EVENTS, .source = 3, .seq = 4};
+    struct rkt_frame_head head = {.kind = RKT_FRAME_BATCH, .source = 3, .seq = 4};
     struct rkt_frame_head got;
     struct rkt_error err;
     struct rkt_bytes frame;

@@ -46,7 +46,7 @@ static void take_payload(struct fixture *fx, uint8_t kind, struct rkt_bytes raw)
 
     if (kind == RKT_FRAME_STRINGS)
         assert_rkt_ok(rkt_decode_strings(raw, fx->tab, &err), err);
-    else if (kind == RKT_FRAME_EVENTS)
+    else if (kind == RKT_FRAME_BATCH)
         take_events(fx, raw);
     else if (kind == RKT_FRAME_END)
         assert_rkt_ok(rkt_end_info_decode(raw.at, raw.len_bytes, &fx->end, &err), err);
@@ -129,8 +129,8 @@ static void flush(struct fixture *fx)
 
 static void names_go_out_before_the_events_that_use_them(void **state)
 {
-    static const uint8_t WANT[] = {RKT_FRAME_SOURCE,  RKT_FRAME_STRINGS, RKT_FRAME_EVENTS,
-                                   RKT_FRAME_STRINGS, RKT_FRAME_EVENTS,  RKT_FRAME_EVENTS};
+    static const uint8_t WANT[] = {RKT_FRAME_SOURCE,  RKT_FRAME_STRINGS, RKT_FRAME_BATCH,
+                                   RKT_FRAME_STRINGS, RKT_FRAME_BATCH,   RKT_FRAME_BATCH};
     struct fixture *fx = *state;
 
     assert_rkt_status(add(fx, RKT_EVENT_API, "cudaLaunchKernel"), RKT_OK);

@@ -123,7 +123,7 @@ static size_t event_frames_before(const struct fixture *fx, size_t frame)
     size_t count = 0;
 
     for (size_t i = 0; i < frame; i++)
-        count += fx->kinds[i] == RKT_FRAME_EVENTS;
+        count += rkt_frame_is_of_events(fx->kinds[i]);
     return count;
 }
 
@@ -165,7 +165,7 @@ static void a_changed_byte_loses_one_frame_at_most(void **state)
 
         while (fx->starts[frame + 1] <= at)
             frame++;
-        is_of_events = fx->kinds[frame] == RKT_FRAME_EVENTS;
+        is_of_events = rkt_frame_is_of_events(fx->kinds[frame]);
         fx->bytes[at] ^= 0x10;
         sample_file_write(fx->path, fx->bytes, fx->len_bytes);
         fx->bytes[at] ^= 0x10;

@@ -53,8 +53,10 @@ static const char *coding_name(const struct rkt_field *field)
     switch ((enum rkt_field_coding)field->coding) {
     case RKT_CODING_PLAIN:
         return "PLAIN";
-    case RKT_CODING_DELTA:
-        return "DELTA";
+    case RKT_CODING_CHANGE:
+        return "CHANGE";
+    case RKT_CODING_START:
+        return "START";
     case RKT_CODING_DURATION:
         return "DURATION";
     }
@@ -91,9 +93,9 @@ static void every_column_is_in_the_table_and_no_other(void **state)
             own_count += !is_common;
         }
     }
-    assert_int_equal(count_text(doc, "| PLAIN | ") + count_text(doc, "| DELTA | ") +
-                         count_text(doc, "| DURATION | "),
-                     own_count + 7 + 3); /* 7 common columns; 3 lines say what a coding is */
+    assert_int_equal(count_text(doc, "| PLAIN | ") + count_text(doc, "| START | ") +
+                         count_text(doc, "| CHANGE | ") + count_text(doc, "| DURATION | "),
+                     own_count + 7 + 4); /* 7 common columns; 4 lines say what a coding is */
     free(doc);
 }
 
@@ -194,7 +196,7 @@ static void print_frame(struct rkt_bytes frame)
 
 static void the_example_is_what_this_build_writes(void **state)
 {
-    struct rkt_frame_head head = {.kind = RKT_FRAME_EVENTS, .source = 3, .seq = 4};
+    struct rkt_frame_head head = {.kind = RKT_FRAME_BATCH, .source = 3, .seq = 4};
     struct rkt_packer *packer = rkt_packer_create(RKT_PACK_LEVEL_USUAL);
     struct rkt_encoder *encoder = rkt_encoder_create();
     struct rkt_event events[EXAMPLE_ROWS];
