@@ -409,15 +409,22 @@ static void sample(struct fixture *f, struct rkt_gpu_samples *samples, size_t fr
     }
 }
 
+struct clocks {
+    uint64_t by_device[4];
+    uint64_t last_ns; /* of the samples */
+};
+
 static enum rkt_status find_clocks(void *ctx, const struct rkt_event *events, size_t count,
                                    struct rkt_error *err)
 {
-    uint64_t *clock_by_device = ctx;
+    struct clocks *clocks = ctx;
 
     (void)err;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].kind == RKT_EVENT_COUNTER && events[i].type == RKT_COUNTER_SM_CLOCK)
-            clock_by_device[events[i].counter.device_id] = events[i].counter.value;
+        if (events[i].kind != RKT_EVENT_COUNTER || events[i].type != RKT_COUNTER_SM_CLOCK)
+            continue;
+        clocks->by_device[events[i].counter.device_id] = events[i].counter.value;
+        clocks->last_ns = events[i].start_ns;
     }
     return RKT_OK;
 }
@@ -426,7 +433,8 @@ static enum rkt_status find_clocks(void *ctx, const struct rkt_event *events, si
 static void samples_go_to_every_process_that_uses_the_gpu(void **state)
 {
     struct fixture *f = *state;
-    uint64_t first_clocks[4] = {0}, second_clocks[4] = {0};
+    struct clocks of_first = {0}, of_second = {0};
+    uint64_t death_ns;
     struct rkt_gpu_samples *samples = NULL;
     struct capture first, second, other;
     struct rkt_error err = {0};
@@ -446,19 +454,22 @@ static void samples_go_to_every_process_that_uses_the_gpu(void **state)
     die(&first);
     (void)drain(f, false);
     (void)drain(f, false);
-    sample(f, samples, 2); /* of a process that is gone nobody asks, of the other's GPUs on */
+    death_ns = rkt_now_raw_ns();
+    sample(f, samples, 4); /* of the second alone, as long as it lives */
     die(&second);
     die(&other);
     finish(f, 0);
     rkt_gpu_samples_destroy(samples);
     unsetenv("SIMGPU_NVML_THROTTLE");
-    assert_rkt_ok(rkt_store_reader_walk(f->reader, 5, NULL, find_clocks, first_clocks, &err), err);
-    assert_rkt_ok(rkt_store_reader_walk(f->reader, 9, NULL, find_clocks, second_clocks, &err), err);
-    assert_int_equal(first_clocks[0], 1485);
-    assert_int_equal(first_clocks[1] + first_clocks[2] + first_clocks[3], 0);
-    assert_int_equal(second_clocks[1], 1485);
-    assert_int_equal(second_clocks[3], 1980);
-    assert_int_equal(second_clocks[0] + second_clocks[2], 0);
+    assert_rkt_ok(rkt_store_reader_walk(f->reader, 5, NULL, find_clocks, &of_first, &err), err);
+    assert_rkt_ok(rkt_store_reader_walk(f->reader, 9, NULL, find_clocks, &of_second, &err), err);
+    assert_true(of_first.last_ns < death_ns);
+    assert_true(of_second.last_ns > death_ns);
+    assert_int_equal(of_first.by_device[0], 1485);
+    assert_int_equal(of_first.by_device[1] + of_first.by_device[2] + of_first.by_device[3], 0);
+    assert_int_equal(of_second.by_device[1], 1485);
+    assert_int_equal(of_second.by_device[3], 1980);
+    assert_int_equal(of_second.by_device[0] + of_second.by_device[2], 0);
     assert_int_equal(tally_of(f, 9, NULL).counts[RKT_EVENT_DEVICE], 3);
     assert_int_equal(tally_of(f, 13, NULL).counts[RKT_EVENT_COUNTER], 0);
 }
