@@ -9,7 +9,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static uint64_t start_ns; /* set when the library is loaded, then read only */
+static _Atomic uint64_t start_ns; /* set when the library is loaded, then read only */
 
 uint64_t sim_nvml_now_ns(void)
 {
@@ -58,8 +58,10 @@ nvmlReturn_t sim_nvml_enter(const char *call)
 
     if (slow)
         usleep((useconds_t)atoi(slow));
-    while (asked("SIMGPU_NVML_HANG", call, value, sizeof(value)))
-        usleep(10000);
+    if (asked("SIMGPU_NVML_HANG", call, value, sizeof(value))) {
+        for (;;) /* and looks at the environment no more: a test may change it */
+            pause();
+    }
     if (asked("SIMGPU_NVML_FAIL", call, value, sizeof(value)))
         return (nvmlReturn_t)atoi(value);
     return NVML_SUCCESS;
