@@ -27,6 +27,7 @@ CLOCKS_APART_NS = 500_000
 HTOD, DTOH = 1, 2
 PAGEABLE, PINNED = 1, 2
 STREAM_SYNC = 3
+CALL_ALLOC, CALL_GRAPH_LAUNCH, CALL_ALLOC_ASYNC = 243, 514, 598  # as CUPTI numbers them
 
 
 class Rank:
@@ -38,6 +39,7 @@ class Rank:
         self.copies = []  # (kind, source, target, bytes, start, end)
         self.syncs = defaultdict(int)
         self.threads = {}  # correlation -> thread name
+        self.calls = defaultdict(int)  # by CUPTI's id
         self.other = []
         for line in lines:
             word, *rest = line.split(" ")
@@ -49,6 +51,7 @@ class Rank:
                 self.syncs[int(rest[0])] += 1
             elif word == "api":
                 self.threads[int(rest[1])] = " ".join(rest[2:])
+                self.calls[int(rest[0])] += 1
             else:
                 self.other.append(line)
         self.kernels.sort(key=lambda kernel: kernel[1])
@@ -66,20 +69,20 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def run(build, scenario):
-    """Four ranks; returns them as a list of Rank."""
+def run(build, options, rank_count=RANKS):
+    """Returns the ranks as a list of Rank."""
     with tempfile.TemporaryDirectory() as folder:
         # LeakSanitizer (gcc 12) dies of threads that outlive main with data of a library loaded late.
         asan = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0"]))
-        base = dict(os.environ, ASAN_OPTIONS=asan, LD_LIBRARY_PATH=f"{build}/simgpu", WORLD_SIZE=str(RANKS),
+        base = dict(os.environ, ASAN_OPTIONS=asan, LD_LIBRARY_PATH=f"{build}/simgpu", WORLD_SIZE=str(rank_count),
                     MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()),
                     CUDA_INJECTION64_PATH=f"{build}/simgpu/libnccl-profiler-simprobe.so",
                     NCCL_PROFILER_PLUGIN="simprobe", SIMGPU_PROBE_DIR=folder)
         command = [f"{build}/simgpu/simgpu_train", "--steps", str(STEPS), "--compute-us", "4000",
-                   "--scenario", scenario, "--slow-rank", str(SLOW_RANK)]
+                   *options]
         jobs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
                                  env=dict(base, RANK=str(rank), LOCAL_RANK=str(rank)))
-                for rank in range(RANKS)]
+                for rank in range(rank_count)]
         try:
             outputs = [job.communicate(timeout=TIMEOUT_S)[0] for job in jobs]
         finally:
@@ -197,19 +200,66 @@ SCENARIOS = {"clean": clean, "slow-compute": slow_compute, "slow-input": slow_in
              "pageable-input": pageable_input}
 
 
+def graphs(rank):
+    truth = rank.truth
+    train = rank.of("train_")
+    check(truth["graph_launches"] == STEPS - 1, "all steps but the first are launched as a graph")
+    check(rank.calls[CALL_GRAPH_LAUNCH] == truth["graph_launches"], "calls")
+    check(len(train) == truth["kernels"], "kernels")
+    check(sum(end - start for _, start, end, _ in train) == truth["kernel_ns"], "kernel time")
+    check(len(rank.copies) == truth["copies"], "copies")
+    check(len({kernel[3] for kernel in train}) < len(train) / 4, "nodes have their launch's id")
+
+
+def memory_churn(rank):
+    check(rank.truth["memory_ops"] == 3 * 4 * STEPS, "four operations, three times a step")
+    check(rank.calls[CALL_ALLOC] >= 3 * STEPS, "taken from the device")
+    check(rank.calls[CALL_ALLOC_ASYNC] == 3 * STEPS, "taken from the pool")
+
+
+def side_kernels(rank):
+    side = rank.of("train_side")
+    check(rank.truth["side_kernels"] == 1001 and len(side) == 1001, "all were launched")
+    check(all(end == start for _, start, end, _ in side), "they take no time")
+    check(rank.truth["wall_ns"] >= 240_000_000, "4000 a second")
+    check("dropped 0" in rank.other, "none was dropped")
+
+
+def thief(rank):
+    per_step = rank.truth["kernels"] / STEPS
+    check(rank.truth["thief_records"] >= 3 * per_step, "it got three steps")
+    check(len(rank.of("train_")) <= 2 * per_step, "the first client gets nothing more")
+
+
+# Names of options -> what one rank must show.
+LOADS = {"--graphs": graphs, "--memory-churn 3": memory_churn,
+         "--threads 4 --side-kernels 1001 --rate 4000": side_kernels, "--thief 2:4": thief,
+         "--thief 2:4:finalize": thief}
+
+
+def attempt(name, test):
+    try:
+        test()
+        print(f"{name}: as promised")
+        return True
+    except AssertionError as error:
+        print(f"{name}: {error}")
+        return False
+
+
 def main():
-    failed = False
-    for scenario, check_scenario in SCENARIOS.items():
-        try:
-            ranks = run(sys.argv[1], scenario)
-            check_records(ranks)
-            check_meetings(ranks)
-            check_scenario(ranks)
-            print(f"{scenario}: as promised")
-        except AssertionError as error:
-            print(f"{scenario}: {error}")
-            failed = True
-    return 1 if failed else 0
+    def scenario(name, check_scenario):
+        ranks = run(sys.argv[1], ["--scenario", name, "--slow-rank", str(SLOW_RANK)])
+        check_records(ranks)
+        check_meetings(ranks)
+        check_scenario(ranks)
+
+    def load(options, check_load):
+        check_load(run(sys.argv[1], options.split(), rank_count=1)[0])
+
+    results = [attempt(name, lambda: scenario(name, test)) for name, test in SCENARIOS.items()]
+    results += [attempt(name, lambda: load(name, test)) for name, test in LOADS.items()]
+    return 0 if all(results) else 1
 
 
 if __name__ == "__main__":

@@ -24,15 +24,17 @@
     "    ret;\n"                           \
     "}\n"
 
-static const char PTX[] = ".version 6.3\n"
-                          ".target sm_75\n"
-                          ".address_size 64\n" SPIN_KERNEL("train_forward")
-                              SPIN_KERNEL("train_backward") SPIN_KERNEL("train_optimizer");
+static const char PTX[] =
+    ".version 6.3\n"
+    ".target sm_75\n"
+    ".address_size 64\n" SPIN_KERNEL("train_forward") SPIN_KERNEL("train_backward")
+        SPIN_KERNEL("train_optimizer") SPIN_KERNEL("train_side");
 
 static const char *const KERNELS[TRAIN_KERNEL_COUNT] = {
     [TRAIN_KERNEL_FORWARD] = "train_forward",
     [TRAIN_KERNEL_BACKWARD] = "train_backward",
     [TRAIN_KERNEL_OPTIMIZER] = "train_optimizer",
+    [TRAIN_KERNEL_SIDE] = "train_side",
 };
 
 void train_check_cuda(CUresult result, const char *what)
@@ -122,11 +124,12 @@ void train_gpu_close(const struct train_options *options, struct train_gpu *gpu)
     CUDA(cuModuleUnload(gpu->module));
 }
 
-void train_launch(const struct train_gpu *gpu, enum train_kernel kernel, uint64_t duration_ns)
+void train_launch(const struct train_gpu *gpu, enum train_kernel kernel, CUstream stream,
+                  uint64_t duration_ns)
 {
     void *params[] = {&duration_ns};
 
-    CUDA(cuLaunchKernel(gpu->kernels[kernel], 1, 1, 1, 1, 1, 1, 0, gpu->compute, params, NULL));
+    CUDA(cuLaunchKernel(gpu->kernels[kernel], 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
 }
 
 void train_all_reduce(const struct train_options *options, const struct train_gpu *gpu,

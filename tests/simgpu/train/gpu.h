@@ -20,6 +20,7 @@ enum train_kernel {
     TRAIN_KERNEL_FORWARD,
     TRAIN_KERNEL_BACKWARD,
     TRAIN_KERNEL_OPTIMIZER,
+    TRAIN_KERNEL_SIDE,
     TRAIN_KERNEL_COUNT,
 };
 
@@ -44,7 +45,8 @@ void train_check_nccl(ncclResult_t result, const char *what);
 void train_gpu_open(const struct train_options *options, struct train_gpu *gpu);
 void train_gpu_close(const struct train_options *options, struct train_gpu *gpu);
 
-void train_launch(const struct train_gpu *gpu, enum train_kernel kernel, uint64_t duration_ns);
+void train_launch(const struct train_gpu *gpu, enum train_kernel kernel, CUstream stream,
+                  uint64_t duration_ns);
 void train_all_reduce(const struct train_options *options, const struct train_gpu *gpu,
                       uint32_t bucket);
 

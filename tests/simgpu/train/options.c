@@ -30,6 +30,16 @@ static const char HELP[] =
     "                     no-overlap or pageable-input (clean)\n"
     "  --slow-rank N      the rank that slow-compute and slow-input slow down (0)\n"
     "  --slow-factor X    by how much (2.0)\n"
+    "  --graphs           capture the second step and launch it as a graph from then on; not with\n"
+    "                     slow-input, hidden-sync, launch-gaps and pageable-input\n"
+    "  --memory-churn N   blocks that each step takes and gives back, from the device and from "
+    "its\n"
+    "                     pool; the first wait for the device (0)\n"
+    "  --side-kernels N   kernels of no length launched beside the training (0)\n"
+    "  --threads N        by so many threads, each in a stream of its own (1)\n"
+    "  --rate N           so many a second in all; 0: as fast as it goes (0)\n"
+    "  --thief FIRST:LAST[:finalize]  steps in which another client takes CUPTI over, as\n"
+    "                     torch.profiler does; with finalize it ends with cuptiFinalize\n"
     "\n"
     "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT come from the environment.\n"
     "Prints one line of JSON: what this rank really did.\n";
@@ -91,6 +101,71 @@ static bool parse_scenario(const char *text, enum train_scenario *scenario)
     return false;
 }
 
+/* FIRST:LAST[:finalize] */
+static bool read_thief(const char *text, struct train_options *options)
+{
+    char *end;
+    unsigned long first = strtoul(text, &end, 10);
+    unsigned long last;
+
+    if (end == text || *end != ':')
+        return false;
+    text = end + 1;
+    last = strtoul(text, &end, 10);
+    if (end == text || first > last || last >= TRAIN_STEPS_MAX)
+        return false;
+    options->thief_finalizes = strcmp(end, ":finalize") == 0;
+    options->has_thief = true;
+    options->thief_first = (uint32_t)first;
+    options->thief_last = (uint32_t)last;
+    return !*end || options->thief_finalizes;
+}
+
+static bool parse_thief(const char *text, struct train_options *options)
+{
+    if (read_thief(text, options))
+        return true;
+    fprintf(stderr, "simgpu_train: --thief: %s is not FIRST:LAST[:finalize]\n", text);
+    return false;
+}
+
+/* What waits or sleeps inside a step cannot be captured. */
+static bool check(const struct train_options *options)
+{
+    if (!options->has_graphs || options->scenario == TRAIN_CLEAN ||
+        options->scenario == TRAIN_SLOW_COMPUTE || options->scenario == TRAIN_NO_OVERLAP)
+        return true;
+    fprintf(stderr, "simgpu_train: --graphs: not with --scenario %s\n",
+            train_scenario_name(options->scenario));
+    return false;
+}
+
+static bool parse_load(int letter, const char *text, struct train_options *options)
+{
+    uint64_t value;
+
+    switch (letter) {
+    case 'g':
+        options->has_graphs = true;
+        return true;
+    case 'm':
+        if (!parse_number("--memory-churn", text, 10000, &value))
+            return false;
+        options->memory_churn = (uint32_t)value;
+        return true;
+    case 't':
+        return parse_count("--threads", text, TRAIN_THREADS_MAX, &options->thread_count);
+    case 'k':
+        return parse_number("--side-kernels", text, 1000000000, &options->side_kernels);
+    case 'R':
+        return parse_number("--rate", text, 10000000, &options->rate);
+    case 'T':
+        return parse_thief(text, options);
+    default:
+        return false;
+    }
+}
+
 static bool parse_option(int letter, const char *text, struct train_options *options)
 {
     uint64_t value;
@@ -118,7 +193,7 @@ static bool parse_option(int letter, const char *text, struct train_options *opt
         options->slow_rank = (int)value;
         return true;
     default:
-        return false;
+        return parse_load(letter, text, options);
     }
 }
 
@@ -168,6 +243,12 @@ bool train_options_parse(int argc, char **argv, struct train_options *options_ou
         {"scenario", required_argument, NULL, 'S'},
         {"slow-rank", required_argument, NULL, 'r'},
         {"slow-factor", required_argument, NULL, 'f'},
+        {"graphs", no_argument, NULL, 'g'},
+        {"memory-churn", required_argument, NULL, 'm'},
+        {"side-kernels", required_argument, NULL, 'k'},
+        {"threads", required_argument, NULL, 't'},
+        {"rate", required_argument, NULL, 'R'},
+        {"thief", required_argument, NULL, 'T'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
@@ -177,7 +258,8 @@ bool train_options_parse(int argc, char **argv, struct train_options *options_ou
                                     .compute_us = 8000,
                                     .bucket_bytes = 25u << 20,
                                     .input_bytes = 4u << 20,
-                                    .slow_factor = 2};
+                                    .slow_factor = 2,
+                                    .thread_count = 1};
     int letter;
 
     while ((letter = getopt_long(argc, argv, "", LONG, NULL)) != -1) {
@@ -192,7 +274,7 @@ bool train_options_parse(int argc, char **argv, struct train_options *options_ou
         fprintf(stderr, "simgpu_train: what is %s?\n", argv[optind]);
         return false;
     }
-    if (!read_place(&options))
+    if (!check(&options) || !read_place(&options))
         return false;
     *options_out = options;
     return true;

@@ -10,6 +10,7 @@
 #define TRAIN_STEPS_MAX 1000000
 #define TRAIN_LAYERS_MAX 256
 #define TRAIN_BUCKETS_MAX 64
+#define TRAIN_THREADS_MAX 256
 
 enum train_scenario {
     TRAIN_CLEAN,
@@ -31,6 +32,15 @@ struct train_options {
     uint64_t input_bytes;
     int slow_rank;
     double slow_factor;
+    bool has_graphs;       /* capture the step, then launch it as a graph */
+    uint32_t memory_churn; /* blocks taken and given back in a step, in each of two ways */
+    uint32_t thread_count; /* that launch side_kernels together, at `rate` a second */
+    uint64_t side_kernels;
+    uint64_t rate;  /* 0: as fast as it goes */
+    bool has_thief; /* another CUPTI client from the first to the last of these steps */
+    bool thief_finalizes;
+    uint32_t thief_first;
+    uint32_t thief_last;
 
     int rank;
     int world_size;
