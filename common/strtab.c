@@ -24,14 +24,22 @@ struct rkt_strtab {
     size_t used_slots;
 };
 
-/* FNV-1a */
+/* Eight bytes at a time, each mixed into all bits: kernels have names of hundreds of bytes. */
 static uint32_t hash_of(const char *text, size_t len_bytes)
 {
-    uint32_t hash = 2166136261u;
+    uint64_t hash = len_bytes;
+    uint64_t word = 0;
 
+    for (; len_bytes >= sizeof(word); text += sizeof(word), len_bytes -= sizeof(word)) {
+        memcpy(&word, text, sizeof(word));
+        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
+    }
+    word = 0;
     for (size_t i = 0; i < len_bytes; i++)
-        hash = (hash ^ (uint8_t)text[i]) * 16777619u;
-    return hash;
+        word = word << 8 | (uint8_t)text[i];
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(hash >> 32);
 }
 
 static size_t slot_of(const struct rkt_strtab *tab, const char *text, size_t len_bytes,

@@ -108,6 +108,8 @@ static bool scale(struct decimal d, uint64_t factor, uint64_t *out)
         if (wide > UINT64_MAX)
             return false;
     }
+    for (; d.exponent < 0 && factor % 10 == 0; d.exponent++)
+        factor /= 10; /* most often all of it: no division of 128 bits is then left */
     wide *= factor;
     for (; d.exponent < 0 && wide > 0; d.exponent++)
         wide /= 10;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/import/json_objects.h"
 
-#include <cstring>
 #include <new>
 #include <string_view>
 #include <vector>
@@ -28,30 +27,33 @@ std::string_view inside_quotes(std::string_view token)
     return end == 0 ? std::string_view() : token.substr(1, end - 1);
 }
 
+bool is_blank(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
 std::string_view without_blank(std::string_view token)
 {
-    while (!token.empty() && std::strchr(" \t\r\n", token.back()))
+    while (!token.empty() && is_blank(token.back()))
         token.remove_suffix(1);
     return token;
 }
 
-std::string_view key_of(ondemand::field &field)
+/* From its first byte to the quote before the colon before the value. */
+std::string_view key_of(ondemand::field &field, const char *value)
 {
     const char *begin = field.key().raw();
-    const char *at = begin;
+    const char *end = value - 1;
 
-    while (*at != '"')
-        at += *at == '\\' ? 2 : 1;
-    return std::string_view(begin, static_cast<size_t>(at - begin));
+    while (is_blank(*end) || *end == ':')
+        end--;
+    return std::string_view(begin, static_cast<size_t>(end - begin));
 }
 
-bool read_value(ondemand::value value, rkt_json_field *out)
+bool read_value(ondemand::value value, std::string_view token, rkt_json_field *out)
 {
-    std::string_view token = value.raw_json_token();
     simdjson::error_code error = simdjson::SUCCESS;
 
-    if (token.empty())
-        return false;
     out->is_text = token[0] == '"';
     if (out->is_text) {
         token = inside_quotes(token);
@@ -96,23 +98,28 @@ bool read_fields(rkt_json_parser *parser, ondemand::object object, bool in_args,
 {
     for (auto result : object) {
         ondemand::field field;
-        rkt_json_field flat;
+        std::string_view token;
         std::string_view key;
 
         if (std::move(result).get(field))
             return false;
-        key = key_of(field);
-        flat.key = key.data();
-        flat.key_bytes = key.size();
-        flat.in_args = in_args;
-        if (!in_args && key == "args" && field.value().raw_json_token()[0] == '{') {
+        token = field.value().raw_json_token();
+        if (token.empty())
+            return false;
+        key = key_of(field, token.data());
+        if (!in_args && key == "args" && token[0] == '{') {
             if (!read_args(parser, field.value(), visitor))
                 return false;
             continue;
         }
-        if (!read_value(field.value(), &flat))
+        /* in place: a copy would wait for what was just written */
+        rkt_json_field &flat = parser->fields.emplace_back();
+
+        flat.key = key.data();
+        flat.key_bytes = key.size();
+        flat.in_args = in_args;
+        if (!read_value(field.value(), token, &flat))
             return false;
-        parser->fields.push_back(flat);
     }
     return true;
 }

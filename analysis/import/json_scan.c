@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-#include "common/units.h"
-
-#define NUMBER_BYTES_MAX 40
-
 static const char REPLACEMENT[3] = {'\xef', '\xbf', '\xbd'}; /* U+FFFD */
 
 static bool is_blank(char c)
@@ -395,25 +391,28 @@ size_t rkt_json_unescape(const char *token, size_t len, char *out)
     return used;
 }
 
-static bool copy_number(const char *token, size_t len, char text[NUMBER_BYTES_MAX])
-{
-    if (len == 0 || len >= NUMBER_BYTES_MAX || memchr(token, '\0', len))
-        return false;
-    memcpy(text, token, len);
-    text[len] = '\0';
-    return true;
-}
-
 bool rkt_json_to_u64(const char *token, size_t len, uint64_t *out)
 {
-    char text[NUMBER_BYTES_MAX];
+    uint64_t value = 0;
 
-    return copy_number(token, len, text) && rkt_parse_u64(text, out);
+    for (size_t i = 0; i < len; i++) {
+        if (token[i] < '0' || token[i] > '9' || __builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(token[i] - '0'), &value))
+            return false;
+    }
+    if (len > 0)
+        *out = value;
+    return len > 0;
 }
 
 bool rkt_json_to_i64(const char *token, size_t len, int64_t *out)
 {
-    char text[NUMBER_BYTES_MAX];
+    bool is_negative = len > 0 && token[0] == '-';
+    uint64_t magnitude;
 
-    return copy_number(token, len, text) && rkt_parse_i64(text, out);
+    if (!rkt_json_to_u64(token + is_negative, len - is_negative, &magnitude) ||
+        magnitude > (uint64_t)INT64_MAX + is_negative)
+        return false;
+    *out = is_negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
+    return true;
 }

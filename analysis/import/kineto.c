@@ -52,20 +52,25 @@ static char phase_of(const struct rkt_json_field *ph)
     return ph->value[0];
 }
 
+/* Decided by ph, cat and name alone: every event with args is asked. */
 static bool wants_args(void *ctx, const struct rkt_json_field *fields, size_t count)
 {
-    struct rkt_kineto_fields picked;
+    const struct rkt_json_field *of[RKT_KEY_NAME + 1] = {NULL};
 
     (void)ctx;
-    rkt_kineto_pick(fields, count, &picked);
-    if (!picked.of[RKT_KEY_PH] || !picked.of[RKT_KEY_NAME])
+    for (size_t i = 0; i < count; i++) {
+        enum rkt_kineto_key key = rkt_kineto_event_key(fields[i].key, fields[i].key_bytes);
+
+        if (key <= RKT_KEY_NAME)
+            of[key] = &fields[i];
+    }
+    if (!of[RKT_KEY_PH] || !of[RKT_KEY_NAME])
         return true; /* args come first in this file */
-    switch (phase_of(picked.of[RKT_KEY_PH])) {
+    switch (phase_of(of[RKT_KEY_PH])) {
     case 'X':
     case 'B':
-        return !picked.of[RKT_KEY_CAT] ||
-               rkt_kineto_slice_needs_args(rkt_kineto_class_of(picked.of[RKT_KEY_CAT]),
-                                           picked.of[RKT_KEY_NAME]);
+        return !of[RKT_KEY_CAT] ||
+               rkt_kineto_slice_needs_args(rkt_kineto_class_of(of[RKT_KEY_CAT]), of[RKT_KEY_NAME]);
     case 'M':
     case 'C':
     case 'i':

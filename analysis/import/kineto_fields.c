@@ -9,77 +9,93 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 struct key_name {
-    const char *text;
-    uint8_t bytes;
-    uint8_t key;
+    const char *text; /* NULL: the end of a list */
+    enum rkt_kineto_key key;
 };
 
-#define KEY(text, key)              \
-    {                               \
-        text, sizeof(text) - 1, key \
+#define KEYS(...)               \
+    (const struct key_name[])   \
+    {                           \
+        __VA_ARGS__,            \
+        {                       \
+            NULL, RKT_KEY_COUNT \
+        }                       \
     }
 
-static const struct key_name EVENT_KEYS[] = {
-    KEY("ph", RKT_KEY_PH),   KEY("cat", RKT_KEY_CAT), KEY("name", RKT_KEY_NAME),
-    KEY("pid", RKT_KEY_PID), KEY("tid", RKT_KEY_TID), KEY("ts", RKT_KEY_TS),
-    KEY("dur", RKT_KEY_DUR), KEY("id", RKT_KEY_ID),
+/* By length, as events have many keys that are none of these. Spellings of all versions; "cid" and
+ * "size" are ROCm's. */
+static const struct key_name *const ARG_KEYS[] = {
+    [3] = KEYS({"cid", RKT_KEY_CBID}, {"Seq", RKT_KEY_SEQ}),
+    [4] = KEYS({"cbid", RKT_KEY_CBID}, {"grid", RKT_KEY_GRID}, {"size", RKT_KEY_BYTES},
+               {"kind", RKT_KEY_KIND}, {"Rank", RKT_KEY_RANK}, {"name", RKT_KEY_ARG_NAME},
+               {"Addr", RKT_KEY_ADDRESS}),
+    [5] = KEYS({"block", RKT_KEY_BLOCK}, {"bytes", RKT_KEY_BYTES}, {"dtype", RKT_KEY_DTYPE},
+               {"Bytes", RKT_KEY_ALLOCATED_BYTES}),
+    [6] = KEYS({"device", RKT_KEY_DEVICE}, {"stream", RKT_KEY_STREAM}),
+    [7] = KEYS({"context", RKT_KEY_CONTEXT}),
+    [8] = KEYS({"graph id", RKT_KEY_GRAPH_ID}, {"Src Rank", RKT_KEY_SRC_RANK},
+               {"Dst Rank", RKT_KEY_DST_RANK}),
+    [9] = KEYS({"Root Rank", RKT_KEY_ROOT_RANK}, {"Device Id", RKT_KEY_MEMORY_DEVICE}),
+    [10] = KEYS({"Group size", RKT_KEY_GROUP_SIZE}),
+    [11] = KEYS({"External id", RKT_KEY_EXTERNAL_ID}, {"external id", RKT_KEY_EXTERNAL_ID},
+                {"correlation", RKT_KEY_CORRELATION}, {"Device Type", RKT_KEY_MEMORY_DEVICE_TYPE}),
+    [13] = KEYS({"shared memory", RKT_KEY_SHARED_BYTES}, {"graph node id", RKT_KEY_GRAPH_NODE_ID},
+                {"In msg nelems", RKT_KEY_IN_COUNT}),
+    [14] = KEYS({"cuda_sync_kind", RKT_KEY_SYNC_KIND}, {"Out msg nelems", RKT_KEY_OUT_COUNT},
+                {"Total Reserved", RKT_KEY_TOTAL_RESERVED}),
+    [15] =
+        KEYS({"Collective name", RKT_KEY_COLLECTIVE}, {"Total Allocated", RKT_KEY_TOTAL_ALLOCATED}),
+    [16] = KEYS({"Process Group ID", RKT_KEY_GROUP_ID}),
+    [18] = KEYS({"Process Group Name", RKT_KEY_GROUP_NAME}),
+    [19] = KEYS({"Process Group Ranks", RKT_KEY_GROUP_RANKS}),
+    [20] = KEYS({"registers per thread", RKT_KEY_REGISTERS}),
+    [21] = KEYS({"wait_on_cuda_event_id", RKT_KEY_SYNC_EVENT}),
+    [25] = KEYS({"Process Group Description", RKT_KEY_GROUP_TEXT}),
 };
 
-/* Spellings of all versions, the usual ones first. */
-static const struct key_name ARG_KEYS[] = {
-    KEY("External id", RKT_KEY_EXTERNAL_ID),
-    KEY("external id", RKT_KEY_EXTERNAL_ID),
-    KEY("correlation", RKT_KEY_CORRELATION),
-    KEY("cbid", RKT_KEY_CBID),
-    KEY("cid", RKT_KEY_CBID), /* ROCm */
-    KEY("device", RKT_KEY_DEVICE),
-    KEY("context", RKT_KEY_CONTEXT),
-    KEY("stream", RKT_KEY_STREAM),
-    KEY("registers per thread", RKT_KEY_REGISTERS),
-    KEY("shared memory", RKT_KEY_SHARED_BYTES),
-    KEY("grid", RKT_KEY_GRID),
-    KEY("block", RKT_KEY_BLOCK),
-    KEY("graph id", RKT_KEY_GRAPH_ID),
-    KEY("graph node id", RKT_KEY_GRAPH_NODE_ID),
-    KEY("bytes", RKT_KEY_BYTES),
-    KEY("size", RKT_KEY_BYTES), /* ROCm */
-    KEY("kind", RKT_KEY_KIND),
-    KEY("cuda_sync_kind", RKT_KEY_SYNC_KIND),
-    KEY("wait_on_cuda_event_id", RKT_KEY_SYNC_EVENT),
-    KEY("Collective name", RKT_KEY_COLLECTIVE),
-    KEY("In msg nelems", RKT_KEY_IN_COUNT),
-    KEY("Out msg nelems", RKT_KEY_OUT_COUNT),
-    KEY("dtype", RKT_KEY_DTYPE),
-    KEY("Seq", RKT_KEY_SEQ),
-    KEY("Src Rank", RKT_KEY_SRC_RANK),
-    KEY("Dst Rank", RKT_KEY_DST_RANK),
-    KEY("Root Rank", RKT_KEY_ROOT_RANK),
-    KEY("Rank", RKT_KEY_RANK),
-    KEY("Group size", RKT_KEY_GROUP_SIZE),
-    KEY("Process Group Name", RKT_KEY_GROUP_NAME),
-    KEY("Process Group ID", RKT_KEY_GROUP_ID),
-    KEY("Process Group Ranks", RKT_KEY_GROUP_RANKS),
-    KEY("Process Group Description", RKT_KEY_GROUP_TEXT),
-    KEY("name", RKT_KEY_ARG_NAME),
-    KEY("Bytes", RKT_KEY_ALLOCATED_BYTES),
-    KEY("Addr", RKT_KEY_ADDRESS),
-    KEY("Device Id", RKT_KEY_MEMORY_DEVICE),
-    KEY("Device Type", RKT_KEY_MEMORY_DEVICE_TYPE),
-    KEY("Total Allocated", RKT_KEY_TOTAL_ALLOCATED),
-    KEY("Total Reserved", RKT_KEY_TOTAL_RESERVED),
-};
+/* Up to four letters as one number. */
+#define WORD(a, b, c, d) \
+    ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
-static const struct key_name *find_key(const struct rkt_json_field *field)
+enum rkt_kineto_key rkt_kineto_event_key(const char *key, size_t bytes)
 {
-    const struct key_name *names = field->in_args ? ARG_KEYS : EVENT_KEYS;
-    size_t count = field->in_args ? COUNT(ARG_KEYS) : COUNT(EVENT_KEYS);
+    uint32_t word = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        if (names[i].bytes == field->key_bytes && names[i].text[0] == field->key[0] &&
-            memcmp(names[i].text, field->key, field->key_bytes) == 0)
-            return &names[i];
+    if (bytes > sizeof(word))
+        return RKT_KEY_COUNT;
+    for (size_t i = 0; i < bytes; i++)
+        word |= (uint32_t)(unsigned char)key[i] << 8 * i;
+    switch (word) {
+    case WORD('p', 'h', 0, 0):
+        return RKT_KEY_PH;
+    case WORD('c', 'a', 't', 0):
+        return RKT_KEY_CAT;
+    case WORD('n', 'a', 'm', 'e'):
+        return RKT_KEY_NAME;
+    case WORD('p', 'i', 'd', 0):
+        return RKT_KEY_PID;
+    case WORD('t', 'i', 'd', 0):
+        return RKT_KEY_TID;
+    case WORD('t', 's', 0, 0):
+        return RKT_KEY_TS;
+    case WORD('d', 'u', 'r', 0):
+        return RKT_KEY_DUR;
+    case WORD('i', 'd', 0, 0):
+        return RKT_KEY_ID;
+    default:
+        return RKT_KEY_COUNT;
     }
-    return NULL;
+}
+
+static enum rkt_kineto_key arg_key(const char *key, size_t bytes)
+{
+    const struct key_name *name = bytes < COUNT(ARG_KEYS) ? ARG_KEYS[bytes] : NULL;
+
+    for (; name && name->text; name++) {
+        if (name->text[0] == key[0] && memcmp(name->text, key, bytes) == 0)
+            return name->key;
+    }
+    return RKT_KEY_COUNT;
 }
 
 void rkt_kineto_pick(const struct rkt_json_field *fields, size_t count,
@@ -89,10 +105,12 @@ void rkt_kineto_pick(const struct rkt_json_field *fields, size_t count,
     out->all = fields;
     out->all_count = count;
     for (size_t i = 0; i < count; i++) {
-        const struct key_name *name = find_key(&fields[i]);
+        enum rkt_kineto_key key = fields[i].in_args
+                                      ? arg_key(fields[i].key, fields[i].key_bytes)
+                                      : rkt_kineto_event_key(fields[i].key, fields[i].key_bytes);
 
-        if (name)
-            out->of[name->key] = &fields[i];
+        if (key != RKT_KEY_COUNT)
+            out->of[key] = &fields[i];
     }
 }
 
@@ -129,7 +147,8 @@ bool rkt_kineto_equals_any_case(const struct rkt_json_field *field, const char *
 {
     size_t bytes = strlen(text);
 
-    return field && field->value_bytes == bytes && strncasecmp(field->value, text, bytes) == 0;
+    return field && field->value_bytes == bytes &&
+           (memcmp(field->value, text, bytes) == 0 || strncasecmp(field->value, text, bytes) == 0);
 }
 
 size_t rkt_kineto_list(const struct rkt_json_field *field, uint64_t *out, size_t cap)

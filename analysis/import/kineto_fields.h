@@ -70,6 +70,9 @@ struct rkt_kineto_fields {
     size_t all_count;
 };
 
+/* Which key of an event, not of its args, this is; RKT_KEY_COUNT: none of them. */
+enum rkt_kineto_key rkt_kineto_event_key(const char *key, size_t bytes);
+
 /* Of two fields of one name the last counts. */
 void rkt_kineto_pick(const struct rkt_json_field *fields, size_t count,
                      struct rkt_kineto_fields *out);

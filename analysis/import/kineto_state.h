@@ -79,6 +79,7 @@ struct rkt_kineto {
     struct rkt_strtab *operators; /* External id -> index of launchers */
     uint64_t rejected[RKT_EVENT_KIND_COUNT];
 
+    uint32_t last_track;
     uint32_t *process_names; /* names, by id of processes */
     size_t process_count;
     size_t process_cap;

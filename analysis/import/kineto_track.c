@@ -24,14 +24,20 @@ static size_t put_id(const struct rkt_json_field *id, char *out)
     return len;
 }
 
+/* Events of one thread mostly follow each other: the last one found is tried first. */
 uint32_t rkt_kineto_thread(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields)
 {
     char key[TRACK_KEY_BYTES];
     size_t len = put_id(fields->of[RKT_KEY_PID], key);
+    const char *last;
+    size_t last_len;
 
     key[len++] = TRACK_SEPARATOR;
     len += put_id(fields->of[RKT_KEY_TID], key + len);
-    return rkt_strtab_intern(kineto->tracks, key, len);
+    last = rkt_strtab_get(kineto->tracks, kineto->last_track, &last_len);
+    if (last_len != len || memcmp(last, key, len) != 0)
+        kineto->last_track = rkt_strtab_intern(kineto->tracks, key, len);
+    return kineto->last_track;
 }
 
 uint32_t rkt_kineto_async_track(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields)

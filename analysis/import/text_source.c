@@ -64,39 +64,50 @@ static struct rkt_text_source *make(int fd, const void *memory, size_t memory_by
     return source;
 }
 
-/* More input behind what is left; the rest is moved to the front. */
-static enum rkt_status fill_input(struct rkt_text_source *source, struct rkt_error *err)
+/* Up to `room` bytes of the file to `to`; 0 at its end. */
+static enum rkt_status take(struct rkt_text_source *source, void *to, size_t room, size_t *got_out,
+                            struct rkt_error *err)
 {
-    size_t left = source->input_end - source->input_at;
-    size_t room = INPUT_BYTES - left;
     size_t got;
 
-    memmove(source->input, source->input + source->input_at, left);
-    source->input_at = 0;
-    source->input_end = left;
     if (source->fd < 0) {
         got = source->memory_left < room ? source->memory_left : room;
         if (got > 0)
-            memcpy(source->input + left, source->memory, got);
+            memcpy(to, source->memory, got);
         source->memory += got;
         source->memory_left -= got;
     } else {
         ssize_t n;
 
         do
-            n = read(source->fd, source->input + left, room);
+            n = read(source->fd, to, room);
         while (n < 0 && errno == EINTR);
         if (n < 0)
             return rkt_fail_errno(err, RKT_ERR_IO, "%s: cannot read after byte %llu", source->path,
                                   (unsigned long long)source->taken_bytes);
         got = (size_t)n;
     }
-    source->input_end += got;
     source->taken_bytes += got;
     if (source->done_bytes)
         atomic_fetch_add_explicit(source->done_bytes, got, memory_order_relaxed);
     source->input_ended = got == 0;
+    *got_out = got;
     return RKT_OK;
+}
+
+/* More input behind what is left; the rest is moved to the front. */
+static enum rkt_status fill_input(struct rkt_text_source *source, struct rkt_error *err)
+{
+    size_t left = source->input_end - source->input_at;
+    enum rkt_status status;
+    size_t got = 0;
+
+    memmove(source->input, source->input + source->input_at, left);
+    source->input_at = 0;
+    source->input_end = left;
+    status = take(source, source->input + left, INPUT_BYTES - left, &got, err);
+    source->input_end += got;
+    return status;
 }
 
 /* At least the bytes of a magic number, or the end of the input. */
@@ -332,27 +343,25 @@ static enum rkt_status read_packed(struct rkt_text_source *source, char *buf, si
     return *len_out > 0 ? RKT_OK : RKT_END;
 }
 
+/* What the look at the magic number left, then straight from the file. */
 static enum rkt_status read_plain(struct rkt_text_source *source, char *buf, size_t cap,
                                   size_t *len_out, struct rkt_error *err)
 {
-    size_t n;
+    size_t n = source->input_end - source->input_at;
+    enum rkt_status status = RKT_OK;
 
-    if (source->input_at == source->input_end && !source->input_ended) {
-        enum rkt_status status = fill_input(source, err);
-
-        if (status != RKT_OK)
-            return status;
+    if (n > 0) {
+        n = n < cap ? n : cap;
+        memcpy(buf, source->input + source->input_at, n);
+        source->input_at += n;
+    } else if (!source->input_ended) {
+        status = take(source, buf, cap, &n, err);
     }
-    n = source->input_end - source->input_at;
-    if (n == 0) {
-        source->has_ended = true;
-        return RKT_END;
-    }
-    n = n < cap ? n : cap;
-    memcpy(buf, source->input + source->input_at, n);
-    source->input_at += n;
+    if (status != RKT_OK)
+        return status;
+    source->has_ended = n == 0;
     *len_out = n;
-    return RKT_OK;
+    return n > 0 ? RKT_OK : RKT_END;
 }
 
 enum rkt_status rkt_text_source_read(struct rkt_text_source *source, char *buf, size_t cap,
