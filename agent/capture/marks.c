@@ -184,6 +184,21 @@ void ranktrace_mark(const char *name)
     rkt_steps_marked(capture, event.thread_id, event.name_id, now_ns);
 }
 
+void ranktrace_sync_call(uint64_t start_ns, const char *call, const char *site)
+{
+    struct rkt_capture *capture = recording();
+    struct rkt_event event;
+    uint64_t now_ns;
+
+    if (!capture)
+        return;
+    now_ns = rkt_now_raw_ns();
+    event = range_event(RKT_RANGE_SYNC_CALL, start_ns < now_ns ? start_ns : now_ns, now_ns);
+    event.name_id = call ? rkt_intern_name(capture->intern, call, strlen(call)) : 0;
+    event.range.domain_id = site ? rkt_intern_name(capture->intern, site, strlen(site)) : 0;
+    (void)rkt_threads_stamp(capture->threads, &event);
+}
+
 int ranktrace_is_active(void)
 {
     return recording() ? 1 : 0;

@@ -55,6 +55,13 @@ RANKTRACE_API void ranktrace_range_pop(void);
 RANKTRACE_API void ranktrace_mark(const char *name);
 
 /*
+ * A call that waits for the GPU has returned. It began at start_ns, read from
+ * CLOCK_MONOTONIC_RAW; `call` is its name ("Tensor.item"), `site` where the program makes it
+ * ("train.py:123"). The report then names the lines of a program that wait most.
+ */
+RANKTRACE_API void ranktrace_sync_call(uint64_t start_ns, const char *call, const char *site);
+
+/*
  * A gradient bucket is handed to the process group. `index` counts from 0 within the step.
  * Returns a handle for end, 0 when not recorded. end may come from any thread, once;
  * end(0) does nothing.

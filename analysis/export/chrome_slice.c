@@ -166,8 +166,9 @@ static void put_call(struct rkt_chrome *chrome, const struct rkt_slice *slice, u
 static const char *range_type_name(uint8_t type)
 {
     static const char *const NAMES[] = {
-        "user", "step",       "forward", "backward", "optimizer",      "input", "comm wait",
-        "nvtx", "annotation", "cpu_op",  "python",   "gpu annotation", "mark",  "other",
+        "user",   "step",           "forward", "backward",   "optimizer",
+        "input",  "comm wait",      "nvtx",    "annotation", "cpu_op",
+        "python", "gpu annotation", "mark",    "other",      "sync call",
     };
 
     return type < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[type] : "other";
@@ -189,9 +190,13 @@ static void put_range(struct rkt_chrome *chrome, const struct rkt_slice *slice, 
         put_name(chrome, "name", range->name_id);
     else
         rkt_json_text(json, "name", type);
-    if (range->value != 0) {
+    if (range->value != 0 || range->domain_id != 0) {
         rkt_json_begin_object(json, "args");
-        rkt_json_u64(json, "value", range->value);
+        if (range->domain_id != 0)
+            put_name(chrome, range->type == RKT_RANGE_SYNC_CALL ? "site" : "domain",
+                     range->domain_id);
+        if (range->value != 0)
+            rkt_json_u64(json, "value", range->value);
         rkt_json_end(json);
     }
     rkt_json_end(json);

@@ -9,3 +9,5 @@ rkt_test(unit_sidecar_options SOURCES test_sidecar_options.c LINK rkt_launch LAB
 rkt_test(unit_free_port SOURCES test_free_port.c LINK rkt_launch LABELS unit)
 rkt_test(unit_window_options SOURCES test_window_options.c LINK rkt_launch LABELS unit)
 rkt_test(unit_signals SOURCES test_signals.c LINK rkt_launch LABELS unit)
+
+rkt_script_test(unit_torch_hook torch_hook/torch_hook.py LABELS unit)

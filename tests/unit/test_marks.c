@@ -183,6 +183,30 @@ static void buckets_end_on_any_thread_and_once(void **state)
     assert_int_equal(no_end, 1);
 }
 
+static void calls_that_wait(void)
+{
+    uint64_t start_ns = rkt_now_raw_ns();
+
+    ranktrace_sync_call(start_ns, "Tensor.item", "train.py:123");
+    ranktrace_sync_call(UINT64_MAX, NULL, NULL); /* a start that is none */
+}
+
+static void a_call_that_waits_is_kept_with_its_site(void **state)
+{
+    struct job *job = *state;
+    const struct rkt_event *call;
+
+    job_run(job, calls_that_wait);
+    assert_good_end(job);
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_SYNC_CALL, &call), 2);
+    assert_string_equal(job_name(job, call->name_id), "Tensor.item");
+    assert_string_equal(job_name(job, call->range.domain_id), "train.py:123");
+    assert_true(call->start_ns < call->end_ns);
+    assert_int_equal(call->thread_id, job->hello.pid);
+    assert_int_equal(call[1].name_id, 0);
+    assert_int_equal(call[1].start_ns, call[1].end_ns);
+}
+
 static void too_many_buckets(void)
 {
     for (uint32_t i = 0; i < 1030; i++)
@@ -388,6 +412,7 @@ static void everything_once(void)
     ranktrace_range_pop();
     ranktrace_phase_end(RANKTRACE_INPUT);
     ranktrace_mark("m");
+    ranktrace_sync_call(0, "call", "site");
     ranktrace_bucket_end(ranktrace_bucket_begin(0, 1, 1));
     ranktrace_step_end();
     if (errno != 1234)
@@ -414,7 +439,7 @@ static void no_call_changes_errno(void **state)
 
     job_run(job, active);
     assert_good_end(job);
-    assert_int_equal(job_count(job, RKT_EVENT_RANGE, -1, NULL), 4);
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, -1, NULL), 5);
 }
 
 static void process_that_is_not_watched_is_silent(void **state)
@@ -526,6 +551,7 @@ int main(void)
         WITH_JOB(end_of_a_phase_ends_what_was_forgotten_in_it),
         WITH_JOB(ranges_beyond_the_limit_are_counted_not_kept),
         WITH_JOB(buckets_end_on_any_thread_and_once),
+        WITH_JOB(a_call_that_waits_is_kept_with_its_site),
         WITH_JOB(open_buckets_beyond_the_limit_are_counted),
         WITH_JOB(all_marks_before_a_kill_are_there),
         WITH_JOB(child_of_a_fork_writes_nothing),
