@@ -7,6 +7,7 @@
 
 #include "tests/simgpu/nccl/comm.h"
 #include "tests/simgpu/nccl/group.h"
+#include "tests/simgpu/nccl/init.h"
 #include "tests/simgpu/nccl/version.h"
 
 /* NCCL's own header declares these two without a prototype. */
@@ -58,14 +59,27 @@ const char *ncclGetLastError(ncclComm_t comm)
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int rank_count, ncclUniqueId id, int rank,
                                     ncclConfig_t *config)
 {
+    const char *name = config ? config->commName : NULL;
+
     if (!comm)
         return say(ncclInvalidArgument);
-    return say(sim_comm_create(&id, rank, rank_count, config ? config->commName : NULL, comm));
+    if (sim_group_is_open())
+        return say(sim_init_later(&(struct sim_init){
+            .id = id, .rank = rank, .rank_count = rank_count, .name = name, .comm_out = comm}));
+    return say(sim_comm_create(&id, rank, rank_count, name, comm));
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int rank_count, ncclUniqueId id, int rank)
 {
     return ncclCommInitRankConfig(comm, rank_count, id, rank, NULL);
+}
+
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
+                           ncclConfig_t *config)
+{
+    if (!comm || !newcomm || color < NCCL_SPLIT_NOCOLOR)
+        return say(ncclInvalidArgument);
+    return say(sim_comm_split(comm, color, key, config ? config->commName : NULL, newcomm));
 }
 
 /* Nothing is buffered on the host, so there is nothing to flush. */

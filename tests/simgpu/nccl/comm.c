@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/simgpu/nccl/mode.h"
+#include "tests/simgpu/nccl/progress.h"
+
 #define KERNEL_NAME_BYTES 128
 
 struct sim_kernel {
@@ -41,13 +44,14 @@ static ncclResult_t join(ncclComm_t comm, const ncclUniqueId *id)
 ncclResult_t sim_comm_create(const ncclUniqueId *id, int rank, int rank_count, const char *name,
                              ncclComm_t *comm_out)
 {
+    CUcontext context;
     CUdevice device;
     ncclComm_t comm;
     ncclResult_t result;
 
     if (rank_count < 1 || rank_count > SIM_MEET_RANKS_MAX || rank < 0 || rank >= rank_count)
         return ncclInvalidArgument;
-    if (cuCtxGetDevice(&device) != CUDA_SUCCESS)
+    if (cuCtxGetDevice(&device) != CUDA_SUCCESS || cuCtxGetCurrent(&context) != CUDA_SUCCESS)
         return ncclUnhandledCudaError;
     comm = calloc(1, sizeof(*comm));
     if (!comm)
@@ -55,20 +59,65 @@ ncclResult_t sim_comm_create(const ncclUniqueId *id, int rank, int rank_count, c
     comm->rank = rank;
     comm->rank_count = rank_count;
     comm->device = device;
-    result = join(comm, id);
+    comm->context = context;
+    comm->id = *id;
+    comm->name = name ? strdup(name) : NULL;
+    comm->progress = sim_progress_create(&comm->plugin);
+    result = comm->progress ? join(comm, id) : ncclSystemError;
     if (result != ncclSuccess) {
+        sim_progress_destroy(comm->progress);
+        free(comm->name);
         free(comm);
         return result;
     }
-    comm->plugin = (struct sim_plugin_comm){
-        .id = hash_id(id), .name = name, .rank_count = rank_count, .rank = rank};
+    comm->plugin =
+        (struct sim_plugin_comm){.id = hash_id(id),
+                                 .name = comm->name,
+                                 .node_count = sim_mode_is(SIM_MODE_NET) ? rank_count : 1,
+                                 .rank_count = rank_count,
+                                 .rank = rank};
     sim_plugin_open(&comm->plugin);
     *comm_out = comm;
     return ncclSuccess;
 }
 
+/* The same for all of one color, and unlike all others; the maker's pid stays in front. */
+static ncclUniqueId split_id(const ncclComm_t comm, int color)
+{
+    ncclUniqueId id = comm->id;
+    uint64_t mix = hash_id(&comm->id) ^ (comm->split_count << 32) ^ (uint32_t)color;
+
+    for (size_t i = sizeof(uint32_t); i < SIM_MEET_ID_BYTES; i++) {
+        mix = mix * 6364136223846793005u + 1442695040888963407u;
+        id.internal[i] = (char)(mix >> 56);
+    }
+    return id;
+}
+
+ncclResult_t sim_comm_split(ncclComm_t comm, int color, int key, const char *name,
+                            ncclComm_t *comm_out)
+{
+    struct sim_meet_split splits[SIM_MEET_RANKS_MAX];
+    ncclUniqueId id = split_id(comm, color);
+    int rank = 0;
+    int count = 0;
+
+    sim_meet_split(comm->meet, comm->split_count++, (struct sim_meet_split){color, key}, splits);
+    *comm_out = NULL;
+    if (color == NCCL_SPLIT_NOCOLOR)
+        return ncclSuccess;
+    for (int i = 0; i < comm->rank_count; i++) {
+        if (splits[i].color != color)
+            continue;
+        count++;
+        rank += splits[i].key < key || (splits[i].key == key && i < comm->rank);
+    }
+    return sim_comm_create(&id, rank, count, name, comm_out);
+}
+
 void sim_comm_destroy(ncclComm_t comm)
 {
+    sim_progress_destroy(comm->progress);
     sim_plugin_close(&comm->plugin);
     while (comm->kernels) {
         struct sim_kernel *kernel = comm->kernels;
@@ -78,6 +127,7 @@ void sim_comm_destroy(ncclComm_t comm)
         free(kernel);
     }
     sim_meet_unref(comm->meet);
+    free(comm->name);
     free(comm);
 }
 

@@ -2,16 +2,12 @@
 #include "tests/simgpu/nccl/group.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "tests/simgpu/nccl/init.h"
 #include "tests/simgpu/nccl/launch.h"
 
-#define BELOW_COLL (RKT_NCCL_EVENT_COLL | RKT_NCCL_EVENT_P2P | RKT_NCCL_EVENT_KERNEL_CH)
-#define BELOW_GROUP (RKT_NCCL_EVENT_GROUP | BELOW_COLL)
-#define BELOW_COLL_API (RKT_NCCL_EVENT_COLL_API | RKT_NCCL_EVENT_P2P_API | BELOW_COLL)
-#define BELOW_GROUP_API \
-    (RKT_NCCL_EVENT_GROUP_API | RKT_NCCL_EVENT_KERNEL_LAUNCH | BELOW_COLL_API | BELOW_GROUP)
-#define WARPS_PER_BLOCK 17
+#define BELOW_COLL_API (RKT_NCCL_EVENT_COLL_API | RKT_NCCL_EVENT_P2P_API | SIM_BELOW_GROUP)
+#define BELOW_GROUP_API (RKT_NCCL_EVENT_GROUP_API | RKT_NCCL_EVENT_KERNEL_LAUNCH | BELOW_COLL_API)
 
 static _Thread_local struct {
     int depth;
@@ -23,10 +19,11 @@ static _Thread_local struct {
     int mask; /* the plugin's, as it was when the group's first call came */
 } group;
 
-static void begin_group_api(ncclComm_t comm)
+static void begin_group_api(ncclComm_t comm, bool is_captured)
 {
-    struct rkt_nccl_descr descr = {
-        .type = RKT_NCCL_EVENT_GROUP_API, .rank = comm->rank, .group_api = {.depth = group.depth}};
+    struct rkt_nccl_descr descr = {.type = RKT_NCCL_EVENT_GROUP_API,
+                                   .rank = comm->rank,
+                                   .group_api = {.is_captured = is_captured, .depth = group.depth}};
 
     group.api_comm = comm;
     group.api_handle = NULL;
@@ -45,7 +42,7 @@ static void end_group_api(void)
     group.api_handle = NULL;
 }
 
-static void begin_call_api(struct sim_task *task)
+static void begin_call_api(struct sim_task *task, bool is_captured)
 {
     struct rkt_nccl_descr descr = {.rank = task->comm->rank, .parent = group.api_handle};
 
@@ -57,6 +54,7 @@ static void begin_call_api(struct sim_task *task)
         descr.p2p_api.count = task->count;
         descr.p2p_api.datatype = sim_datatype_name(task->datatype);
         descr.p2p_api.stream = task->stream;
+        descr.p2p_api.is_captured = is_captured;
     } else {
         descr.type = RKT_NCCL_EVENT_COLL_API;
         descr.coll_api.func = sim_func_name(task->func);
@@ -64,72 +62,9 @@ static void begin_call_api(struct sim_task *task)
         descr.coll_api.datatype = sim_datatype_name(task->datatype);
         descr.coll_api.root = task->root;
         descr.coll_api.stream = task->stream;
+        descr.coll_api.is_captured = is_captured;
     }
     task->api_handle = sim_plugin_start(&task->comm->plugin, &descr);
-}
-
-static void describe_coll(const struct sim_task *task, struct rkt_nccl_descr *descr)
-{
-    descr->type = RKT_NCCL_EVENT_COLL;
-    descr->coll.seq = task->comm->seq[task->func];
-    descr->coll.func = sim_func_name(task->func);
-    descr->coll.send = task->send;
-    descr->coll.recv = task->recv;
-    descr->coll.count = task->count;
-    descr->coll.root = task->root;
-    descr->coll.datatype = sim_datatype_name(task->datatype);
-    descr->coll.channel_count = sim_task_channel_count(task);
-    descr->coll.warp_count = WARPS_PER_BLOCK;
-    descr->coll.algo = "RING";
-    descr->coll.proto = sim_task_proto(task);
-}
-
-static void describe_p2p(const struct sim_task *task, struct rkt_nccl_descr *descr)
-{
-    descr->type = RKT_NCCL_EVENT_P2P;
-    descr->p2p.func = sim_func_name(task->func);
-    memcpy(&descr->p2p.buffer, task->func == SIM_RECV ? (const void *)&task->recv : &task->send,
-           sizeof(descr->p2p.buffer)); /* not const there */
-    descr->p2p.datatype = sim_datatype_name(task->datatype);
-    descr->p2p.count = task->count;
-    descr->p2p.peer = task->root;
-    descr->p2p.channel_count = sim_task_channel_count(task);
-}
-
-/* Up and down at once: it means that the work is on its way, not that it is done. */
-static void tell_task(const struct sim_task *task, void *group_handle)
-{
-    bool is_old = sim_plugin_version() <= 4;
-    struct rkt_nccl_descr descr = {.rank = task->comm->rank,
-                                   .parent = is_old ? group_handle : task->api_handle};
-
-    if (sim_task_is_p2p(task)) {
-        describe_p2p(task, &descr);
-        if (!is_old)
-            descr.p2p.parent_group = group_handle;
-    } else {
-        describe_coll(task, &descr);
-        if (!is_old)
-            descr.coll.parent_group = group_handle;
-    }
-    if (group.mask & (int)(descr.type | RKT_NCCL_EVENT_KERNEL_CH))
-        sim_plugin_stop(&task->comm->plugin, sim_plugin_start(&task->comm->plugin, &descr));
-}
-
-static void tell_group(const struct sim_task *tasks)
-{
-    const struct sim_plugin_comm *plugin = &tasks->comm->plugin;
-    struct rkt_nccl_descr descr = {
-        .type = RKT_NCCL_EVENT_GROUP, .rank = tasks->comm->rank, .parent = group.api_handle};
-    void *handle = NULL;
-
-    if (group.mask & BELOW_GROUP)
-        handle = sim_plugin_start(plugin, &descr);
-    for (const struct sim_task *task = tasks; task; task = task->next) {
-        tell_task(task, handle);
-        task->comm->seq[task->func]++;
-    }
-    sim_plugin_stop(plugin, handle);
 }
 
 /* A communicator of one rank: a copy, and nothing to tell but the call. */
@@ -147,24 +82,9 @@ static ncclResult_t launch_alone(const struct sim_task *task)
 
 static ncclResult_t launch_together(const struct sim_task *tasks)
 {
-    const struct sim_plugin_comm *plugin = &tasks->comm->plugin;
-    struct rkt_nccl_descr descr = {.type = RKT_NCCL_EVENT_KERNEL_LAUNCH,
-                                   .rank = tasks->comm->rank,
-                                   .parent = group.api_handle,
-                                   .kernel_launch = {.stream = tasks->stream}};
-    CUfunction function = sim_launch_prepare(tasks);
-    void *handle = NULL;
-    ncclResult_t result;
+    struct sim_tell tell = {.mask = group.mask, .api_handle = group.api_handle};
 
-    if (!function)
-        return ncclUnhandledCudaError;
-    if (group.mask & RKT_NCCL_EVENT_KERNEL_LAUNCH)
-        handle = sim_plugin_start(plugin, &descr);
-    result = sim_launch(tasks, function);
-    sim_plugin_stop(plugin, handle);
-    if (result == ncclSuccess)
-        tell_group(tasks);
-    return result;
+    return sim_launch(tasks, &tell);
 }
 
 /* Moves from the group's list those that go into one kernel with its first, in order. */
@@ -199,7 +119,7 @@ static struct sim_task *take_together(void)
     return taken;
 }
 
-static ncclResult_t launch_taken(struct sim_task *tasks)
+static ncclResult_t launch_in_context(const struct sim_task *tasks)
 {
     ncclResult_t result = ncclSuccess;
 
@@ -207,6 +127,21 @@ static ncclResult_t launch_taken(struct sim_task *tasks)
         return launch_together(tasks);
     for (const struct sim_task *task = tasks; task && result == ncclSuccess; task = task->next)
         result = launch_alone(task);
+    return result;
+}
+
+/* The caller may have gone on to another device inside the group. */
+static ncclResult_t launch_taken(const struct sim_task *tasks)
+{
+    CUcontext before;
+    ncclResult_t result;
+
+    if (cuCtxGetCurrent(&before) != CUDA_SUCCESS ||
+        cuCtxSetCurrent(tasks->comm->context) != CUDA_SUCCESS)
+        return ncclUnhandledCudaError;
+    result = launch_in_context(tasks);
+    if (cuCtxSetCurrent(before) != CUDA_SUCCESS && result == ncclSuccess)
+        result = ncclUnhandledCudaError;
     return result;
 }
 
@@ -239,26 +174,37 @@ void sim_group_start(void)
     group.depth++;
 }
 
+bool sim_group_is_open(void)
+{
+    return group.depth > 0;
+}
+
 ncclResult_t sim_group_end(void)
 {
+    ncclResult_t made;
+
     if (group.depth == 0)
         return ncclInvalidUsage;
     if (--group.depth > 0)
         return ncclSuccess;
+    made = sim_init_all();
+    if (group.result == ncclSuccess)
+        group.result = made;
     return launch_all();
 }
 
 static ncclResult_t append(const struct sim_task *task)
 {
     struct sim_task *copy = malloc(sizeof(*copy));
+    bool is_captured = sim_launch_is_captured(task->stream);
 
     if (!copy)
         return ncclSystemError;
     *copy = *task;
     copy->next = NULL;
     if (!group.api_comm)
-        begin_group_api(copy->comm);
-    begin_call_api(copy);
+        begin_group_api(copy->comm, is_captured);
+    begin_call_api(copy, is_captured);
     if (group.last)
         group.last->next = copy;
     else

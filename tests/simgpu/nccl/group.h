@@ -10,12 +10,14 @@
  *     per kernel: KernelLaunch up, launch, KernelLaunch down, Group up, {Coll up, down}..., Group down,
  *     GroupApi down
  *
- * A parent is told of whenever one of its children is wanted.
+ * Communicators that are made in a group are made at its end, each on a thread of its own, as several
+ * devices of one process need it. A parent is told of whenever one of its children is wanted.
  */
 
 #include "tests/simgpu/nccl/task.h"
 
 void sim_group_start(void);
+bool sim_group_is_open(void);
 ncclResult_t sim_group_end(void);
 
 /* Copies the task. Outside a group it is launched before this returns. */

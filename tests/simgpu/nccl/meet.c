@@ -29,11 +29,19 @@ struct cell {
     _Atomic uint64_t start_ns;
 };
 
+struct split_cell {
+    _Atomic uint64_t number; /* index + 1 of the split that the rest belongs to */
+    _Atomic int color;
+    _Atomic int key;
+};
+
 /* Begins as zeros, which is a valid state: nobody has to set it up. */
 struct segment {
     _Atomic uint32_t rank_count;
     _Atomic uint32_t joined_count;
     _Atomic uint32_t is_taken[SIM_MEET_RANKS_MAX];
+    /* A rank is at most one split ahead: those of the last one may still be read. */
+    struct split_cell splits[2][SIM_MEET_RANKS_MAX];
     struct cell collectives[SLOTS][SIM_MEET_RANKS_MAX];
     struct cell sends[SLOTS][SIM_MEET_RANKS_MAX][SIM_MEET_RANKS_MAX];
     struct cell receives[SLOTS][SIM_MEET_RANKS_MAX][SIM_MEET_RANKS_MAX];
@@ -228,6 +236,23 @@ bool sim_meet_has_peer_started(struct sim_meet *meet, int from, int to, uint64_t
         return true;
     }
     return read_post(cell, index, peer_ns);
+}
+
+void sim_meet_split(struct sim_meet *meet, uint64_t index, struct sim_meet_split own,
+                    struct sim_meet_split splits_out[SIM_MEET_RANKS_MAX])
+{
+    const struct timespec pause = {.tv_nsec = JOIN_POLL_NS};
+    struct split_cell *cells = meet->segment->splits[index % 2];
+
+    atomic_store(&cells[meet->rank].color, own.color);
+    atomic_store(&cells[meet->rank].key, own.key);
+    atomic_store(&cells[meet->rank].number, index + 1);
+    for (int rank = 0; rank < meet->rank_count; rank++) {
+        while (atomic_load(&cells[rank].number) != index + 1)
+            nanosleep(&pause, NULL);
+        splits_out[rank] =
+            (struct sim_meet_split){atomic_load(&cells[rank].color), atomic_load(&cells[rank].key)};
+    }
 }
 
 void sim_meet_abort(struct sim_meet *meet)

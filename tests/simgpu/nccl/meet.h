@@ -8,7 +8,7 @@
  *
  * Name:    made from the unique id, and gone as soon as all ranks have joined; what a rank that was
  *          killed before that has left behind, the next sim_meet_make_id removes.
- * Waiting: join waits for all ranks, without end, as NCCL does; nothing else waits.
+ * Waiting: join and split wait for all ranks, without end, as NCCL does; nothing else waits.
  * Death:   a rank that dies later is waited for without end. A waiting rank stays killable.
  * Threads: join and unref from any; the rest from one thread at a time (the device's).
  * Times:   CLOCK_MONOTONIC, which all processes of a machine share.
@@ -47,6 +47,15 @@ void sim_meet_start_message(struct sim_meet *meet, int from, int to, uint64_t in
                             uint64_t start_ns);
 bool sim_meet_has_peer_started(struct sim_meet *meet, int from, int to, uint64_t index,
                                uint64_t *peer_ns);
+
+struct sim_meet_split {
+    int color;
+    int key;
+};
+
+/* Split number `index` (from 0, the same on all ranks): waits until all ranks have given theirs. */
+void sim_meet_split(struct sim_meet *meet, uint64_t index, struct sim_meet_split own,
+                    struct sim_meet_split splits_out[SIM_MEET_RANKS_MAX]);
 
 /* No rank is waited for any more. */
 void sim_meet_abort(struct sim_meet *meet);

@@ -10,7 +10,7 @@
 #include "tests/simgpu/nccl/version.h"
 
 #define ENV_NAME "NCCL_PROFILER_PLUGIN"
-#define OLDEST_VERSION 3
+#define OLDEST_VERSION 3    /* v1 and v2, which a NCCL before 2.26 looks for, nobody here has */
 #define UNDEFINED_BYTE 0xa5 /* where a version defines nothing */
 
 union table {
@@ -94,10 +94,10 @@ static void call_init(struct sim_plugin_comm *comm)
     if (plugin.version == 3)
         plugin.table.v3->init(&comm->context, &plugin.mask);
     else if (plugin.version == 4)
-        plugin.table.v4->init(&comm->context, &plugin.mask, comm->name, comm->id, 1,
+        plugin.table.v4->init(&comm->context, &plugin.mask, comm->name, comm->id, comm->node_count,
                               comm->rank_count, comm->rank, log_nothing);
     else
-        plugin.table.v5->init(&comm->context, comm->id, &plugin.mask, comm->name, 1,
+        plugin.table.v5->init(&comm->context, comm->id, &plugin.mask, comm->name, comm->node_count,
                               comm->rank_count, comm->rank, log_nothing);
 }
 

@@ -23,13 +23,14 @@
 struct sim_plugin_comm {
     uint64_t id;
     const char *name; /* of the communicator; NULL: none */
+    int node_count;
     int rank_count;
     int rank;
     void *context; /* the plugin's */
     bool is_on;    /* false: no plugin */
 };
 
-/* Fill id, name, rank_count and rank before. */
+/* Fill id, name, node_count, rank_count and rank before. */
 void sim_plugin_open(struct sim_plugin_comm *comm);
 void sim_plugin_close(struct sim_plugin_comm *comm);
 

@@ -7,7 +7,7 @@
 
 #define ENV_VERSION "SIMGPU_NCCL_VERSION"
 #define DEFAULT_VERSION 22809
-#define OLDEST_MINOR 26
+#define OLDEST_MINOR 23
 #define NEWEST_MINOR 99
 
 static int version = DEFAULT_VERSION; /* written once, in read_version */
@@ -31,7 +31,7 @@ static void read_version(void)
             return;
         }
     }
-    fprintf(stderr, "simgpu: %s=%s is not 2.26 or later; 2.28.9 is used\n", ENV_VERSION, text);
+    fprintf(stderr, "simgpu: %s=%s is not 2.23 or later; 2.28.9 is used\n", ENV_VERSION, text);
 }
 
 int sim_nccl_version(void)
@@ -48,5 +48,7 @@ int sim_nccl_profiler_version(void)
         return 7;
     if (minor >= 29)
         return 6;
-    return minor - 23; /* 2.28: 5, 2.27: 4, 2.26: 3 */
+    if (minor >= 25)
+        return minor - 23; /* 2.28: 5, 2.27: 4, 2.26: 3, 2.25: 2 */
+    return minor - 22;     /* 2.24: 2, 2.23: 1 */
 }

@@ -10,15 +10,19 @@
  *     api <cbid> <correlation> <name of the calling thread>
  *     sync <type> <start> <end>
  *     dropped <records>
- *     init <version> <ranks> <rank>          (plugin; SIMGPU_PROBE_MASK is the mask)
+ *     init <version> <ranks> <rank> [<name>]  (plugin; SIMGPU_PROBE_MASK is the mask)
  *     start <event> <parent event> <func> <seq>
- *     stop <event> | state <event> <number> | finalize | unloaded
+ *     start <event> <parent event> captured | own | foreign | <channel> <name of the calling thread>
+ *     stop <event> | state <event> <number> [0] | finalize | unloaded
+ *
+ * Events of the mask SIMGPU_PROBE_NULL get no handle.
  */
 
 #include <cuda.h>
 #include <cupti.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,51 +183,70 @@ static const char *event_name(uint64_t type)
         return "P2pApi";
     case RKT_NCCL_EVENT_KERNEL_LAUNCH:
         return "KernelLaunch";
+    case RKT_NCCL_EVENT_KERNEL_CH:
+        return "KernelCh";
+    case RKT_NCCL_EVENT_PROXY_OP:
+        return "ProxyOp";
+    case RKT_NCCL_EVENT_PROXY_STEP:
+        return "ProxyStep";
+    case RKT_NCCL_EVENT_PROXY_CTRL:
+        return "ProxyCtrl";
+    case RKT_NCCL_EVENT_NET_PLUGIN:
+        return "NetPlugin";
     default:
         return "Unknown";
     }
 }
 
-static int start_mask(void)
+static int mask_of(const char *variable, int otherwise)
 {
-    const char *text = getenv("SIMGPU_PROBE_MASK");
+    const char *text = getenv(variable);
 
-    return text ? (int)strtol(text, NULL, 0) : 0xf06;
+    return text ? (int)strtol(text, NULL, 0) : otherwise;
 }
 
-static int init(int version, void **context, int *mask, int rank_count, int rank)
+static int init(int version, void **context, int *mask, const char *name, int rank_count, int rank)
 {
     *context = NULL;
-    *mask = start_mask();
-    write_line("init %d %d %d", version, rank_count, rank);
+    *mask = mask_of("SIMGPU_PROBE_MASK", 0xf06);
+    write_line("init %d %d %d%s%s", version, rank_count, rank, name ? " " : "", name ? name : "");
     return 0;
+}
+
+/* A handle, or none for what the test says. */
+static void give_handle(uint64_t type, void **handle)
+{
+    const char *name = event_name(type);
+
+    if (mask_of("SIMGPU_PROBE_NULL", 0) & (int)type)
+        *handle = NULL;
+    else
+        memcpy(handle, &name, sizeof(name)); /* not const there */
 }
 
 /* v3 is told of no communicator. */
 static int init_v3(void **context, int *mask)
 {
-    return init(3, context, mask, 0, 0);
+    return init(3, context, mask, NULL, 0, 0);
 }
 
 static int init_v4(void **context, int *mask, const char *name, uint64_t id, int node_count,
                    int rank_count, int rank, rkt_nccl_log_fn log)
 {
-    (void)name;
     (void)id;
     (void)node_count;
     (void)log;
-    return init(4, context, mask, rank_count, rank);
+    return init(4, context, mask, name, rank_count, rank);
 }
 
 #define INIT_V5_AND_LATER(version)                                                            \
     static int init_v##version(void **context, uint64_t id, int *mask, const char *name,      \
                                int node_count, int rank_count, int rank, rkt_nccl_log_fn log) \
     {                                                                                         \
-        (void)name;                                                                           \
         (void)id;                                                                             \
         (void)node_count;                                                                     \
         (void)log;                                                                            \
-        return init(version, context, mask, rank_count, rank);                                \
+        return init(version, context, mask, name, rank_count, rank);                          \
     }
 
 INIT_V5_AND_LATER(5)
@@ -233,29 +256,42 @@ INIT_V5_AND_LATER(7)
 static int start_v3(void *context, void **handle, struct rkt_nccl_descr_v3 *descr)
 {
     const char *parent = descr->parent ? descr->parent : "-";
-    const char *name = event_name(descr->type);
 
     (void)context;
-    memcpy(handle, &name, sizeof(name)); /* not const there */
+    give_handle(descr->type, handle);
     if (descr->type == RKT_NCCL_EVENT_COLL)
         write_line("start Coll %s %s %llu", parent, descr->coll.func,
                    (unsigned long long)descr->coll.seq);
     else
-        write_line("start %s %s", name, parent);
+        write_line("start %s %s", event_name(descr->type), parent);
     return 0;
+}
+
+static void write_channel(const char *parent, const struct rkt_nccl_descr *descr)
+{
+    char thread[32] = "";
+
+    pthread_getname_np(pthread_self(), thread, sizeof(thread));
+    write_line("start KernelCh %s %u %s", parent, descr->kernel_ch.channel_id, thread);
 }
 
 static int start_typed(uint64_t type, void **handle, const struct rkt_nccl_descr *descr)
 {
     const char *parent = descr->parent ? descr->parent : "-";
-    const char *name = event_name(type);
+    bool is_captured = (type == RKT_NCCL_EVENT_GROUP_API && descr->group_api.is_captured) ||
+                       (type == RKT_NCCL_EVENT_COLL_API && descr->coll_api.is_captured);
 
-    memcpy(handle, &name, sizeof(name)); /* not const there */
+    give_handle(type, handle);
     if (type == RKT_NCCL_EVENT_COLL)
         write_line("start Coll %s %s %llu", parent, descr->coll.func,
                    (unsigned long long)descr->coll.seq);
+    else if (type == RKT_NCCL_EVENT_KERNEL_CH)
+        write_channel(parent, descr);
+    else if (type == RKT_NCCL_EVENT_PROXY_OP)
+        write_line("start ProxyOp %s %s", parent,
+                   descr->proxy_op.pid == getpid() ? "own" : "foreign");
     else
-        write_line("start %s %s", name, parent);
+        write_line("start %s %s%s", event_name(type), parent, is_captured ? " captured" : "");
     return 0;
 }
 
@@ -279,8 +315,9 @@ static int stop(void *handle)
 
 static int record(void *handle, int state, union rkt_nccl_state_args *args)
 {
-    (void)args;
-    write_line("state %s %d", (const char *)handle, state);
+    bool has_no_time = state == RKT_NCCL_STATE_KERNEL_CH_STOP && args->timer_ns == 0;
+
+    write_line("state %s %d%s", (const char *)handle, state, has_no_time ? " 0" : "");
     return 0;
 }
 

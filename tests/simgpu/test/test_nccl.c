@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The stand-in NCCL: ranks really meet, and a plugin hears of it in NCCL's order. */
+/* The stand-in NCCL: ranks really meet. */
 
 #include <cuda.h>
 #include <dirent.h>
@@ -17,10 +17,6 @@
 
 #include "tests/simgpu/test/ranks.h"
 #include "tests/unit/rkt_test.h"
-
-#ifndef SIMGPU_PROBE_PATH
-#error "the build says where the probe is"
-#endif
 
 #define MS 1000000ull
 #define FLOATS 1024
@@ -266,131 +262,116 @@ static void what_a_dead_process_left_is_removed(void **state)
     assert_int_equal(shm_open(name, O_RDWR, 0600), -1);
 }
 
-/* One AllReduce on its own, then a group of two, as rank 0 is told of them. */
-static void plugin_part(struct test_rank *rank)
+/* Even ranks and odd ones, in reverse order; the last has no color. */
+static void split_part(struct test_rank *rank)
 {
+    bool is_last = rank->rank == rank->rank_count - 1;
     ncclComm_t comm = test_rank_join(rank);
+    ncclComm_t half = NULL;
+    int count = 0;
+    int place = -1;
 
+    for (int i = 0; i < 3; i++) {
+        int color = is_last ? NCCL_SPLIT_NOCOLOR : rank->rank % 2;
+
+        rank_assert(ncclCommSplit(comm, color, -rank->rank, &half, NULL) == ncclSuccess);
+        rank_assert((half == NULL) == is_last);
+        if (is_last)
+            continue;
+        rank_assert(ncclCommCount(half, &count) == ncclSuccess && count == 2);
+        rank_assert(ncclCommUserRank(half, &place) == ncclSuccess);
+        rank_assert(place == (rank->rank < 2 ? 1 : 0));
+        all_reduce(half, NULL);
+        rank_assert(cuCtxSynchronize() == CUDA_SUCCESS);
+        rank_assert(ncclCommDestroy(half) == ncclSuccess);
+    }
     all_reduce(comm, NULL);
-    rank_assert(ncclGroupStart() == ncclSuccess);
-    all_reduce(comm, NULL);
-    all_reduce(comm, NULL);
-    rank_assert(ncclGroupEnd() == ncclSuccess);
     rank_assert(cuCtxSynchronize() == CUDA_SUCCESS);
     rank_assert(ncclCommDestroy(comm) == ncclSuccess);
-    _exit(0); /* the plugin's last line is from its unloading, not from exit */
 }
 
-#define ONE_CALL_V5                               \
-    "start GroupApi -\n"                          \
-    "state GroupApi 23\n"                         \
-    "start CollApi GroupApi\n"                    \
-    "stop CollApi\n"                              \
-    "state GroupApi 24\n"                         \
-    "start KernelLaunch GroupApi\n"               \
-    "stop KernelLaunch\n"                         \
-    "start Group GroupApi\n"                      \
-    "start Coll CollApi AllReduce 0\nstop Coll\n" \
-    "stop Group\n"                                \
-    "stop GroupApi\n"
-#define TWO_CALLS_V5                              \
-    "start GroupApi -\n"                          \
-    "state GroupApi 23\n"                         \
-    "start CollApi GroupApi\n"                    \
-    "stop CollApi\n"                              \
-    "start CollApi GroupApi\n"                    \
-    "stop CollApi\n"                              \
-    "state GroupApi 24\n"                         \
-    "start KernelLaunch GroupApi\n"               \
-    "stop KernelLaunch\n"                         \
-    "start Group GroupApi\n"                      \
-    "start Coll CollApi AllReduce 1\nstop Coll\n" \
-    "start Coll CollApi AllReduce 2\nstop Coll\n" \
-    "stop Group\n"                                \
-    "stop GroupApi\n"
-#define ALL_CALLS_V4                            \
-    "start Group -\n"                           \
-    "start Coll Group AllReduce 0\nstop Coll\n" \
-    "stop Group\n"                              \
-    "start Group -\n"                           \
-    "start Coll Group AllReduce 1\nstop Coll\n" \
-    "start Coll Group AllReduce 2\nstop Coll\n" \
-    "stop Group\n"
-#define AT_THE_END "finalize\nunloaded\n"
-
-static void read_and_remove(const char *folder, int rank, char *text, size_t text_bytes)
+static void communicators_split_by_color_and_key(void **state)
 {
-    char path[64];
-    size_t bytes;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/%d.txt", folder, rank);
-    file = fopen(path, "re");
-    assert_non_null(file);
-    bytes = fread(text, 1, text_bytes - 1, file);
-    text[bytes] = '\0';
-    fclose(file);
-    unlink(path);
-}
-
-/* What the plugin of rank 0 was told. */
-static void run_with_plugin(const char *version, const char *mask, char *told, size_t told_bytes)
-{
-    char folder[] = "/tmp/simgpu-test-XXXXXX";
-    struct test_shared *shared;
-
-    assert_non_null(mkdtemp(folder));
-    setenv("SIMGPU_PROBE_DIR", folder, 1);
-    setenv("SIMGPU_PROBE_MASK", mask, 1);
-    setenv("SIMGPU_NCCL_VERSION", version, 1);
-    setenv("NCCL_PROFILER_PLUGIN", SIMGPU_PROBE_PATH, 1);
-    shared = test_ranks_run(2, plugin_part);
-    munmap(shared, sizeof(*shared));
-    unsetenv("NCCL_PROFILER_PLUGIN");
-    read_and_remove(folder, 1, told, told_bytes);
-    read_and_remove(folder, 0, told, told_bytes);
-    rmdir(folder);
-}
-
-static void a_plugin_is_told_in_the_order_of_its_version(void **state)
-{
-    static const struct {
-        const char *what;
-        const char *version;
-        const char *mask;
-        const char *told;
-    } CASES[] = {
-        {"2.28 takes table v5", "2.28.9", "0xf06",
-         "init 5 2 0\n" ONE_CALL_V5 TWO_CALLS_V5 AT_THE_END},
-        {"2.30 takes v6, which changes nothing here", "2.30.7", "0xf06",
-         "init 6 2 0\n" ONE_CALL_V5 TWO_CALLS_V5 AT_THE_END},
-        {"2.31 takes v7", "2.31", "0xf06", "init 7 2 0\n" ONE_CALL_V5 TWO_CALLS_V5 AT_THE_END},
-        {"2.27 takes v4, which has no events of the calls", "2.27", "0xf06",
-         "init 4 2 0\n" ALL_CALLS_V4 AT_THE_END},
-        {"2.26 takes v3, which is not told of the communicator", "2.26", "0xf06",
-         "init 3 0 0\n" ALL_CALLS_V4 AT_THE_END},
-        {"a mask of 0 is silence", "2.28.9", "0", "init 5 2 0\n" AT_THE_END},
-    };
-    char told[4096];
+    struct test_shared *shared = test_ranks_run(5, split_part);
 
     (void)state;
-    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
-        run_with_plugin(CASES[i].version, CASES[i].mask, told, sizeof(told));
-        if (strcmp(told, CASES[i].told) != 0)
-            fail_msg("%s: told\n%s\nnot\n%s", CASES[i].what, told, CASES[i].told);
+    munmap(shared, sizeof(*shared));
+}
+
+#define DEVICES 3
+
+/* One process and one thread with a communicator per device, as nccl-tests does it. */
+static void devices_part(struct test_rank *rank)
+{
+    CUcontext contexts[DEVICES];
+    ncclComm_t comms[DEVICES];
+
+    for (int i = 0; i < DEVICES; i++)
+        rank_assert(cuDevicePrimaryCtxRetain(&contexts[i], i) == CUDA_SUCCESS);
+    rank_assert(ncclGroupStart() == ncclSuccess);
+    for (int i = 0; i < DEVICES; i++) {
+        rank_assert(cuCtxSetCurrent(contexts[i]) == CUDA_SUCCESS);
+        rank_assert(ncclCommInitRank(&comms[i], DEVICES, rank->id, i) == ncclSuccess);
+    }
+    rank_assert(ncclGroupEnd() == ncclSuccess);
+    for (int i = 0; i < DEVICES; i++) {
+        int device = -1;
+
+        rank_assert(ncclCommCuDevice(comms[i], &device) == ncclSuccess && device == i);
+    }
+    for (int round = 0; round < 3; round++) {
+        rank_assert(ncclGroupStart() == ncclSuccess);
+        for (int i = 0; i < DEVICES; i++) {
+            rank_assert(cuCtxSetCurrent(contexts[i]) == CUDA_SUCCESS);
+            all_reduce(comms[i], NULL);
+        }
+        rank_assert(ncclGroupEnd() == ncclSuccess);
+    }
+    for (int i = 0; i < DEVICES; i++) {
+        rank_assert(cuCtxSetCurrent(contexts[i]) == CUDA_SUCCESS);
+        rank_assert(cuCtxSynchronize() == CUDA_SUCCESS);
+        rank_assert(ncclCommDestroy(comms[i]) == ncclSuccess);
     }
 }
 
-static void parents_are_told_when_a_child_is_wanted(void **state)
+static void one_process_may_have_several_devices(void **state)
 {
-    char told[4096];
+    struct test_shared *shared = test_ranks_run(1, devices_part);
 
     (void)state;
-    run_with_plugin("2.28.9", "0x2", told, sizeof(told)); /* Coll alone */
-    assert_non_null(strstr(told, "start GroupApi -\n"));
-    assert_non_null(strstr(told, "start CollApi GroupApi\n"));
-    assert_non_null(strstr(told, "start Coll CollApi AllReduce 0\n"));
-    assert_null(strstr(told, "KernelLaunch"));
+    munmap(shared, sizeof(*shared));
+}
+
+static void captured_part(struct test_rank *rank)
+{
+    ncclComm_t comm = test_rank_join(rank);
+    CUstream stream;
+    CUgraph graph;
+    CUgraphExec exec;
+
+    rank_assert(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    rank_assert(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS);
+    all_reduce(comm, stream);
+    all_reduce(comm, stream);
+    rank_assert(cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS);
+    rank_assert(cuGraphInstantiate(&exec, graph, 0) == CUDA_SUCCESS);
+    for (int i = 0; i < 5; i++) {
+        rank_assert(cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+        all_reduce(comm, stream); /* in between, not captured */
+    }
+    rank_assert(cuStreamSynchronize(stream) == CUDA_SUCCESS);
+    rank_assert(cuGraphExecDestroy(exec) == CUDA_SUCCESS);
+    rank_assert(cuGraphDestroy(graph) == CUDA_SUCCESS);
+    rank_assert(cuStreamDestroy(stream) == CUDA_SUCCESS);
+    rank_assert(ncclCommDestroy(comm) == ncclSuccess);
+}
+
+static void captured_collectives_meet_again_at_each_launch(void **state)
+{
+    struct test_shared *shared = test_ranks_run(2, captured_part);
+
+    (void)state;
+    munmap(shared, sizeof(*shared));
 }
 
 int main(void)
@@ -403,8 +384,9 @@ int main(void)
         cmocka_unit_test(survivors_of_a_killed_rank_wait_but_can_be_ended),
         cmocka_unit_test(a_rank_that_is_taken_is_refused),
         cmocka_unit_test(what_a_dead_process_left_is_removed),
-        cmocka_unit_test(a_plugin_is_told_in_the_order_of_its_version),
-        cmocka_unit_test(parents_are_told_when_a_child_is_wanted),
+        cmocka_unit_test(communicators_split_by_color_and_key),
+        cmocka_unit_test(one_process_may_have_several_devices),
+        cmocka_unit_test(captured_collectives_meet_again_at_each_launch),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

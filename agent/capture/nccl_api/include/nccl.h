@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #define NCCL_UNIQUE_ID_BYTES 128
+#define NCCL_SPLIT_NOCOLOR -1
 
 typedef struct CUstream_st *cudaStream_t;
 typedef struct ncclComm *ncclComm_t;
