@@ -17,6 +17,8 @@
 #include "agent/capture/window.h"
 #include "common/log.h"
 
+#define START_WAIT_S 10 /* longer than a start takes whose sidecar does not answer */
+
 enum capture_state {
     STATE_NEW,
     STATE_ACTIVE,
@@ -222,16 +224,34 @@ static void start_and_publish(void)
         rkt_window_start(rkt_capture_started());
 }
 
+/* With the lock, which is given back. */
+static void start_locked(void)
+{
+    if (state_now() == STATE_NEW)
+        start_and_publish();
+    pthread_mutex_unlock(&process.start_lock);
+}
+
 /* Who comes second does not wait, and is off until the first one is through. */
 static void start_once(void)
 {
     int saved_errno = errno;
 
-    if (pthread_mutex_trylock(&process.start_lock) == 0) {
-        if (state_now() == STATE_NEW)
-            start_and_publish();
-        pthread_mutex_unlock(&process.start_lock);
-    }
+    if (pthread_mutex_trylock(&process.start_lock) == 0)
+        start_locked();
+    errno = saved_errno;
+}
+
+/* A deadline, as after a fork the lock may be one that nobody gives back. */
+static void start_or_wait(void)
+{
+    struct timespec until;
+    int saved_errno = errno;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += START_WAIT_S;
+    if (pthread_mutex_clocklock(&process.start_lock, CLOCK_MONOTONIC, &until) == 0)
+        start_locked();
     errno = saved_errno;
 }
 
@@ -250,6 +270,13 @@ struct rkt_capture *rkt_capture_get(enum rkt_capture_bit source)
 bool rkt_capture_is_starting(void)
 {
     return state_now() == STATE_NEW;
+}
+
+struct rkt_capture *rkt_capture_wait(enum rkt_capture_bit source)
+{
+    if (state_now() == STATE_NEW)
+        start_or_wait();
+    return rkt_capture_get(source);
 }
 
 struct rkt_capture *rkt_capture_started(void)

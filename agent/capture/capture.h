@@ -59,6 +59,12 @@ struct rkt_capture *rkt_capture_get(enum rkt_capture_bit source);
 /* Whether it is neither on nor off yet: another thread is at it. */
 bool rkt_capture_is_starting(void);
 
+/*
+ * Likewise, but a start that another thread is making is waited for: for what happens once and must not be
+ * missed, as the making of a communicator, of which several are made at the same time.
+ */
+struct rkt_capture *rkt_capture_wait(enum rkt_capture_bit source);
+
 /* The capture that was started, if off by now; NULL: none. For callbacks that come late. */
 struct rkt_capture *rkt_capture_started(void);
 

@@ -137,7 +137,7 @@ static void publish_comm(struct rkt_nccl_source *source, struct rkt_nccl_comm *c
 
 struct rkt_nccl_comm *rkt_nccl_comm_open(const struct rkt_nccl_comm_info *info)
 {
-    struct rkt_capture *capture = rkt_capture_get(RKT_CAPTURE_NCCL);
+    struct rkt_capture *capture = rkt_capture_wait(RKT_CAPTURE_NCCL);
     struct rkt_nccl_comm *comm = NULL;
     int saved_errno = errno;
 

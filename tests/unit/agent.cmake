@@ -80,6 +80,13 @@ rkt_test(unit_capture_cupti SOURCES test_capture_cupti.c gpu_job.c capture_job.c
 
 rkt_test(unit_capture_window SOURCES test_capture_window.c capture_job.c ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
          LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda ${CMAKE_DL_LIBS} LABELS unit)
+rkt_test(unit_capture_nccl SOURCES test_capture_nccl.c capture_job.c
+         LINK rkt_agent rkt_nccl_api simgpu_cuda simgpu_nccl Threads::Threads LABELS unit)
+if(TARGET unit_capture_nccl)
+  add_dependencies(unit_capture_nccl ranktrace_capture)
+  target_compile_definitions(unit_capture_nccl PRIVATE
+    RKT_TEST_LIBRARY="$<TARGET_FILE:ranktrace_capture>")
+endif()
 rkt_test(unit_capture_train SOURCES test_capture_train.c capture_job.c
          LINK rkt_agent Threads::Threads LABELS unit)
 

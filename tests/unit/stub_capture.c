@@ -74,6 +74,11 @@ struct rkt_capture *rkt_capture_get(enum rkt_capture_bit source)
     return stub.is_on && (stub.capture.config.mask & source) ? &stub.capture : NULL;
 }
 
+struct rkt_capture *rkt_capture_wait(enum rkt_capture_bit source)
+{
+    return rkt_capture_get(source);
+}
+
 struct rkt_capture *rkt_capture_started(void)
 {
     return &stub.capture;
