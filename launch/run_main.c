@@ -235,7 +235,7 @@ static enum rkt_status check(const struct run_options *options, char *const *com
                         options->on_failure);
     status = rkt_capture_options_read(&options->asked, &capture, err);
     if (status == RKT_OK)
-        status = rkt_window_options_read(&options->when, &windows, err);
+        status = rkt_window_options_read(&options->when, &capture, &windows, err);
     if (status == RKT_OK)
         status = rkt_capture_options_gpu_interval(&options->asked, &gpu_interval_ns, err);
     if (status != RKT_OK)

@@ -81,7 +81,8 @@ static enum rkt_status check(struct rkt_sidecar_options *options, struct rkt_err
     if (status == RKT_OK)
         status = rkt_capture_options_read(&options->asked, &options->capture_config, err);
     if (status == RKT_OK)
-        status = rkt_window_options_read(&options->when, &options->window_plan, err);
+        status = rkt_window_options_read(&options->when, &options->capture_config,
+                                         &options->window_plan, err);
     if (status == RKT_OK)
         status = rkt_capture_options_gpu_interval(&options->asked, &options->gpu_interval_ns, err);
     if (status != RKT_OK)

@@ -175,7 +175,20 @@ static enum rkt_status check_together(const struct rkt_window_options *when, str
     return RKT_OK;
 }
 
+static enum rkt_status check_marks(const struct rkt_schedule *schedule,
+                                   const struct rkt_capture_config *capture, struct rkt_error *err)
+{
+    bool has_step_ranges = capture->step_range[0] && capture->mask & RKT_CAPTURE_NVTX;
+
+    if (schedule->active == 0 || capture->mask & RKT_CAPTURE_MARKS || has_step_ranges)
+        return RKT_OK;
+    return rkt_fail(err, RKT_ERR_INVALID,
+                    "option '--%s' needs marks in '--capture': they say where steps begin",
+                    schedule->by_step_number ? "steps" : "schedule");
+}
+
 enum rkt_status rkt_window_options_read(const struct rkt_window_options *when,
+                                        const struct rkt_capture_config *capture,
                                         struct rkt_window_plan *plan_out, struct rkt_error *err)
 {
     struct rkt_window_plan plan = {.is_closed = when->starts_closed || is_set(when->delay)};
@@ -185,6 +198,8 @@ enum rkt_status rkt_window_options_read(const struct rkt_window_options *when,
         status = read_steps(when->steps, &plan.schedule, err);
     if (status == RKT_OK && is_set(when->schedule))
         status = read_schedule(when->schedule, &plan.schedule, err);
+    if (status == RKT_OK)
+        status = check_marks(&plan.schedule, capture, err);
     if (status == RKT_OK && is_set(when->delay))
         status = read_time("delay", when->delay, &plan.delay_ns, err);
     if (status == RKT_OK && is_set(when->duration))

@@ -31,7 +31,7 @@ struct rkt_window_options {
 /* clang-format off */
 #define RKT_WINDOW_OPTION_ROWS(type) \
     {"steps", 0, "RANKTRACE_STEPS", RKT_OPTION_STRING, offsetof(type, when.steps), \
-     "FROM:TO", NULL, "record these steps, without TO; the one before FROM is warm-up"}, \
+     "FROM:TO", NULL, "record the steps FROM to TO - 1; the one before is warm-up"}, \
     {"schedule", 0, "RANKTRACE_SCHEDULE", RKT_OPTION_STRING, offsetof(type, when.schedule), \
      "LIST", NULL, "wait=N,warmup=N,active=N,repeat=N,skip_first=N as torch.profiler's"}, \
     {"delay", 0, "RANKTRACE_DELAY", RKT_OPTION_STRING, offsetof(type, when.delay), \
@@ -49,8 +49,12 @@ struct rkt_window_plan {
     uint64_t duration_ns;
 };
 
-/* RKT_ERR_INVALID: a text that makes no sense, said by the option's name. */
+/*
+ * RKT_ERR_INVALID: a text that makes no sense, said by the option's name; or windows by steps where
+ * `capture` leaves out the marks that say what a step is.
+ */
 enum rkt_status rkt_window_options_read(const struct rkt_window_options *when,
+                                        const struct rkt_capture_config *capture,
                                         struct rkt_window_plan *plan_out, struct rkt_error *err);
 
 /* Into this process' environment, which the sidecar inherits; false: no memory. */

@@ -186,8 +186,9 @@ static enum rkt_status put_track(struct rkt_chrome *chrome, const struct rkt_sli
 
     rkt_lanes_reset(&chrome->lanes);
     for (size_t i = 0; i < count; i++) {
-        bool is_instant = slices[i].kind == RKT_SLICE_RANGE &&
-                          chrome->trace->ranges[slices[i].index].type == RKT_RANGE_MARK;
+        bool is_instant = slices[i].kind == RKT_SLICE_WINDOW_EDGE ||
+                          (slices[i].kind == RKT_SLICE_RANGE &&
+                           chrome->trace->ranges[slices[i].index].type == RKT_RANGE_MARK);
         size_t lane =
             is_instant ? 0 : rkt_lanes_place(&chrome->lanes, slices[i].start_ns, slices[i].end_ns);
         uint32_t tid = lane == RKT_LANE_NONE ? 0 : tid_of(chrome, &slices[i], lane, &known_count);

@@ -253,6 +253,16 @@ static void put_collective(struct rkt_chrome *chrome, const struct rkt_slice *sl
     rkt_json_end(json);
 }
 
+static void put_window_edge(struct rkt_chrome *chrome, const struct rkt_slice *slice, uint32_t tid)
+{
+    struct rkt_json *json = &chrome->json;
+
+    put_event_head(chrome, "i", "window", tid, slice->start_ns);
+    rkt_json_text(json, "s", "p");
+    rkt_json_text(json, "name", slice->index % 2 == 0 ? "capture opens" : "capture closes");
+    rkt_json_end(json);
+}
+
 void rkt_chrome_put_slice(struct rkt_chrome *chrome, const struct rkt_slice *slice, uint32_t tid)
 {
     switch ((enum rkt_slice_kind)slice->kind) {
@@ -273,6 +283,9 @@ void rkt_chrome_put_slice(struct rkt_chrome *chrome, const struct rkt_slice *sli
         break;
     case RKT_SLICE_COLLECTIVE:
         put_collective(chrome, slice, tid);
+        break;
+    case RKT_SLICE_WINDOW_EDGE:
+        put_window_edge(chrome, slice, tid);
         break;
     }
 }

@@ -115,6 +115,26 @@ static bool add_steps(struct builder *builder, const struct rkt_rank_result *ran
     return true;
 }
 
+/* Beside the steps: windows are given in them. */
+static bool add_window_edges(struct builder *builder)
+{
+    const struct rkt_rank_trace *trace = builder->trace;
+
+    for (size_t i = 0; i < 2 * trace->open_count; i++) {
+        const struct rkt_open_span *span = &trace->open_spans[i / 2];
+        int64_t at_ns = i % 2 == 0 ? span->start_ns : span->end_ns;
+        struct rkt_slice slice = {.start_ns = at_ns,
+                                  .end_ns = at_ns,
+                                  .group = RKT_TRACK_STEPS,
+                                  .kind = RKT_SLICE_WINDOW_EDGE,
+                                  .index = (uint32_t)i};
+
+        if (at_ns != INT64_MIN && at_ns != INT64_MAX && !add(builder, slice))
+            return false;
+    }
+    return true;
+}
+
 static bool add_buckets(struct builder *builder)
 {
     const struct rkt_rank_trace *trace = builder->trace;
@@ -216,8 +236,8 @@ enum rkt_status rkt_slices_init(const struct rkt_result *result, size_t position
     const struct rkt_rank_result *rank = &result->ranks[position];
     struct builder builder = {.trace = rank->trace};
 
-    if (!add_steps(&builder, rank) || !add_works(&builder) || !add_calls(&builder) ||
-        !add_ranges(&builder) || !add_buckets(&builder) ||
+    if (!add_steps(&builder, rank) || !add_window_edges(&builder) || !add_works(&builder) ||
+        !add_calls(&builder) || !add_ranges(&builder) || !add_buckets(&builder) ||
         !add_collectives(&builder, result, position)) {
         rkt_slices_release(&builder.slices);
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the timeline of rank %u", rank->rank);

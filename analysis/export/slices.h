@@ -35,6 +35,7 @@ enum rkt_slice_kind {
     RKT_SLICE_RANGE, /* of type RKT_RANGE_MARK: an instant, no slice */
     RKT_SLICE_BUCKET,
     RKT_SLICE_COLLECTIVE,
+    RKT_SLICE_WINDOW_EDGE, /* an instant; open_spans[index / 2] begins, or ends where index is odd */
 };
 
 struct rkt_slice {

@@ -316,10 +316,31 @@ static void slices_that_nest_or_follow_stay_on_one_lane(void **state)
     rkt_lanes_release(&lanes);
 }
 
+static void edges_of_capture_windows_are_instants(void **state)
+{
+    struct rkt_open_span spans[] = {{INT64_MIN, 2000000, INT64_MIN}, {5000000, INT64_MAX, 4000000}};
+    struct fake_run run;
+    char *text;
+
+    (void)state;
+    fake_run_init(&run, 1);
+    (void)fake_add_work(&run, 0, kernel("gemm", 7, 1000000, 2000000));
+    run.traces[0].has_windows = true;
+    run.traces[0].open_spans = spans;
+    run.traces[0].open_count = 2;
+    text = export(&run);
+    assert_int_equal(count_of(text, "\"capture opens\""), 1);
+    assert_int_equal(count_of(text, "\"capture closes\""), 1);
+    assert_int_equal(count_of(text, "\"ph\": \"i\""), 2);
+    free(text);
+    fake_run_release(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_are_processes_from_1_on_and_times_begin_at_the_first_event),
+        cmocka_unit_test(edges_of_capture_windows_are_instants),
         cmocka_unit_test(ranks_without_a_common_clock_begin_at_their_own_first_event),
         cmocka_unit_test(names_of_any_bytes_stay_valid_json),
         cmocka_unit_test(a_launch_and_its_first_kernel_are_joined_by_an_arrow),

@@ -5,12 +5,14 @@
 
 #include "rkt_test.h"
 
+static const struct rkt_capture_config USUAL = {.mask = RKT_CAPTURE_USUAL};
+
 static struct rkt_window_plan plan_of(const struct rkt_window_options *when)
 {
     struct rkt_window_plan plan;
     struct rkt_error err = {0};
 
-    assert_rkt_ok(rkt_window_options_read(when, &plan, &err), err);
+    assert_rkt_ok(rkt_window_options_read(when, &USUAL, &plan, &err), err);
     return plan;
 }
 
@@ -109,13 +111,29 @@ static void wrong_values_are_named_with_what_would_be_right(void **state)
         struct rkt_window_plan plan = {.delay_ns = 77};
         struct rkt_error err = {0};
 
-        assert_rkt_status(rkt_window_options_read(&cases[i].when, &plan, &err), RKT_ERR_INVALID);
+        assert_rkt_status(rkt_window_options_read(&cases[i].when, &USUAL, &plan, &err),
+                          RKT_ERR_INVALID);
         assert_int_equal(plan.delay_ns, 77);
         for (size_t k = 0; k < 2; k++) {
             if (!strstr(err.text, cases[i].said[k]))
                 fail_msg("\"%s\" does not name \"%s\"", err.text, cases[i].said[k]);
         }
     }
+}
+
+static void windows_by_steps_need_what_marks_steps(void **state)
+{
+    const struct rkt_window_options by_steps = {.steps = "1:2"}, by_time = {.delay = "1s"};
+    struct rkt_capture_config capture = {.mask = RKT_CAPTURE_CUPTI | RKT_CAPTURE_NVTX};
+    struct rkt_window_plan plan;
+    struct rkt_error err = {0};
+
+    (void)state;
+    assert_rkt_status(rkt_window_options_read(&by_steps, &capture, &plan, &err), RKT_ERR_INVALID);
+    assert_non_null(strstr(err.text, "needs marks"));
+    assert_rkt_ok(rkt_window_options_read(&by_time, &capture, &plan, &err), err);
+    strcpy(capture.step_range, "step");
+    assert_rkt_ok(rkt_window_options_read(&by_steps, &capture, &plan, &err), err);
 }
 
 static void what_was_said_reaches_the_sidecar_and_no_more(void **state)
@@ -139,6 +157,7 @@ int main(void)
         cmocka_unit_test(a_schedule_is_in_pytorch_s_words),
         cmocka_unit_test(a_delay_starts_closed_and_a_duration_alone_does_not),
         cmocka_unit_test(wrong_values_are_named_with_what_would_be_right),
+        cmocka_unit_test(windows_by_steps_need_what_marks_steps),
         cmocka_unit_test(what_was_said_reaches_the_sidecar_and_no_more),
     };
 
