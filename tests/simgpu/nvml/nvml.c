@@ -9,7 +9,6 @@
  */
 
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,14 +60,17 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
     return find((int)strtol(uuid + sizeof(PREFIX) - 1, NULL, 16), device);
 }
 
+/* The bus is the device's number plus one; "00000000:03:00.0". */
 nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice_t *device)
 {
-    unsigned int domain = 1, bus = 0, slot = 1;
     nvmlReturn_t code = sim_nvml_enter(__func__);
+    char *at;
+    long domain = strtol(id, &at, 16);
+    long bus = *at == ':' ? strtol(at + 1, &at, 16) : 0;
 
     if (code != NVML_SUCCESS)
         return code;
-    if (sscanf(id, "%x:%x:%x.0", &domain, &bus, &slot) != 3 || domain != 0 || slot != 0)
+    if (domain != 0 || strcmp(at, ":00.0") != 0)
         return NVML_ERROR_NOT_FOUND;
     return find((int)bus - 1, device);
 }

@@ -28,24 +28,25 @@ int sim_nvml_device_count(void)
 {
     const char *text = getenv("SIMGPU_DEVICE_COUNT");
 
-    return text ? atoi(text) : 8;
+    return text ? (int)strtol(text, NULL, 10) : 8;
 }
 
-/* "NAME:VALUE[:AFTER]", one after the other with commas; the value of the first that counts by now. */
+/* "NAME[:VALUE[:AFTER]]", one after the other with commas; the value of the first that counts by now. */
 static const char *asked(const char *variable, const char *name, char *value, size_t value_bytes)
 {
     const char *at = getenv(variable);
     uint64_t now_ms = (sim_nvml_now_ns() - start_ns) / 1000000;
+    size_t name_len = strlen(name);
 
     for (; at && *at; at += strcspn(at, ","), at += *at == ',') {
-        char found[64] = "";
-        char got[64] = "1";
-        unsigned long long after_ms = 0;
+        size_t len = strcspn(at, ":,");
+        const char *given = at + len + (at[len] == ':');
+        size_t given_len = strcspn(given, ":,");
 
-        if (sscanf(at, "%63[^:,]:%63[^:,]:%llu", found, got, &after_ms) < 1 ||
-            strcmp(found, name) != 0 || now_ms < after_ms)
+        if (len != name_len || memcmp(at, name, len) != 0 ||
+            (given[given_len] == ':' && now_ms < strtoull(given + given_len + 1, NULL, 10)))
             continue;
-        snprintf(value, value_bytes, "%s", got);
+        snprintf(value, value_bytes, "%.*s", (int)given_len, given);
         return value;
     }
     return NULL;
@@ -57,13 +58,13 @@ nvmlReturn_t sim_nvml_enter(const char *call)
     char value[64];
 
     if (slow)
-        usleep((useconds_t)atoi(slow));
+        usleep((useconds_t)strtoul(slow, NULL, 10));
     if (asked("SIMGPU_NVML_HANG", call, value, sizeof(value))) {
         for (;;) /* and looks at the environment no more: a test may change it */
             pause();
     }
     if (asked("SIMGPU_NVML_FAIL", call, value, sizeof(value)))
-        return (nvmlReturn_t)atoi(value);
+        return (nvmlReturn_t)strtol(value, NULL, 10);
     return NVML_SUCCESS;
 }
 
@@ -111,6 +112,6 @@ nvmlReturn_t sim_nvml_metric_code(unsigned int metric)
 
     snprintf(name, sizeof(name), "%u", metric);
     if (asked("SIMGPU_NVML_FAIL", name, value, sizeof(value)))
-        return (nvmlReturn_t)atoi(value);
+        return (nvmlReturn_t)strtol(value, NULL, 10);
     return NVML_SUCCESS;
 }
