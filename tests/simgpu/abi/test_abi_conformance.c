@@ -126,8 +126,10 @@ static void assert_nvml_agrees(const struct rkt_abi_table *ours, const struct rk
 static void nvml_agrees_with_its_header(void **state)
 {
     (void)state;
-    if (!NVML_REAL)
+    if (NVML_REAL == NULL) {
         skip();
+        return; /* which the checker does not know */
+    }
     assert_nvml_agrees(&rkt_abi_nvml_ours, NVML_REAL);
 }
 
