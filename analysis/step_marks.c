@@ -126,14 +126,15 @@ static int64_t last_activity_ns(const struct rkt_rank_trace *trace)
 static void drop_empty_tail(const struct rkt_rank_trace *trace, struct rkt_step_marks *marks)
 {
     int64_t last_ns = last_activity_ns(trace);
+    int64_t start_ns;
 
-    const struct rkt_step_mark *last = &marks->items[marks->count - 1];
-
-    if (marks->count < 2 || last_ns == INT64_MIN || last->start_ns <= last_ns)
+    if (marks->count < 2 || last_ns == INT64_MIN)
         return;
+    start_ns = marks->items[marks->count - 1].start_ns;
     /* Outside a capture window a step that launches looks the same. */
-    if (!trace->has_windows ||
-        rkt_open_span_find(trace->open_spans, trace->open_count, last->start_ns, last->start_ns))
+    if (start_ns > last_ns &&
+        (!trace->has_windows ||
+         rkt_open_span_find(trace->open_spans, trace->open_count, start_ns, start_ns)))
         marks->count--;
 }
 
