@@ -7,18 +7,44 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define POOL_BYTES (RKT_CUPTI_BUFFER_COUNT * RKT_CUPTI_BUFFER_BYTES)
+#define POOL_BYTES (RKT_CUPTI_BUFFER_LIVES * RKT_CUPTI_BUFFER_COUNT * RKT_CUPTI_BUFFER_BYTES)
 #define ALL (UINT64_MAX >> (64 - RKT_CUPTI_BUFFER_COUNT))
 
 static_assert(RKT_CUPTI_BUFFER_COUNT >= 1 && RKT_CUPTI_BUFFER_COUNT <= 64, "a bit for each buffer");
 
-/* A bit for each buffer, the lowest for the first. */
+enum state {
+    FREE,
+    TAKEN,
+    MARKED,  /* taken, and so it was at the mark */
+    RETIRED, /* lost; free again with the next trim, at another address */
+};
+
+/* In the masks, a bit for each buffer, the lowest for the first. */
 struct rkt_cupti_buffers {
     uint8_t *memory; /* the pool, then the buffer that is shared when it is dry */
     _Atomic uint64_t free;
     _Atomic uint64_t touched; /* of them some page is in memory */
     _Atomic uint64_t used;    /* given back since the last trim */
+    /* Decides who has it, where give-back and retire meet. */
+    _Atomic uint8_t state[RKT_CUPTI_BUFFER_COUNT]; /* enum state */
+    _Atomic uint8_t life[RKT_CUPTI_BUFFER_COUNT];  /* which of its addresses counts */
 };
+
+static uint8_t *address_of(const struct rkt_cupti_buffers *buffers, size_t at, size_t life)
+{
+    return buffers->memory + (life * RKT_CUPTI_BUFFER_COUNT + at) * RKT_CUPTI_BUFFER_BYTES;
+}
+
+static bool change(struct rkt_cupti_buffers *buffers, size_t at, uint8_t from, enum state to)
+{
+    return atomic_compare_exchange_strong_explicit(&buffers->state[at], &from, (uint8_t)to,
+                                                   memory_order_relaxed, memory_order_relaxed);
+}
+
+static size_t life_of(const struct rkt_cupti_buffers *buffers, size_t at)
+{
+    return atomic_load_explicit(&buffers->life[at], memory_order_relaxed);
+}
 
 struct rkt_cupti_buffers *rkt_cupti_buffers_create(void)
 {
@@ -61,38 +87,46 @@ uint8_t *rkt_cupti_buffers_take(struct rkt_cupti_buffers *buffers, size_t *bytes
         if (!atomic_compare_exchange_weak_explicit(&buffers->free, &free_bits, rest,
                                                    memory_order_acquire, memory_order_relaxed))
             continue;
+        atomic_store_explicit(&buffers->state[at], TAKEN, memory_order_relaxed);
         *bytes_out = RKT_CUPTI_BUFFER_BYTES;
-        return buffers->memory + at * RKT_CUPTI_BUFFER_BYTES;
+        return address_of(buffers, at, life_of(buffers, at));
     }
     *bytes_out = RKT_CUPTI_DISCARD_BYTES;
     return buffers->memory + POOL_BYTES;
 }
 
-/* 0: it is none of the pool. */
-static uint64_t bit_of(const struct rkt_cupti_buffers *buffers, const uint8_t *buffer)
+/* False: it is none of the pool, or no longer. */
+static bool find(const struct rkt_cupti_buffers *buffers, const uint8_t *buffer, size_t *at_out)
 {
     size_t offset = (size_t)((uintptr_t)buffer - (uintptr_t)buffers->memory);
 
-    if (offset >= POOL_BYTES || offset % RKT_CUPTI_BUFFER_BYTES != 0)
-        return 0;
-    return UINT64_C(1) << (offset / RKT_CUPTI_BUFFER_BYTES);
+    *at_out = offset / RKT_CUPTI_BUFFER_BYTES % RKT_CUPTI_BUFFER_COUNT;
+    return offset < POOL_BYTES && buffer == address_of(buffers, *at_out, life_of(buffers, *at_out));
 }
 
 bool rkt_cupti_buffers_is_readable(const struct rkt_cupti_buffers *buffers, const uint8_t *buffer)
 {
-    uint64_t bit = bit_of(buffers, buffer);
+    uint8_t state;
+    size_t at;
 
-    return bit != 0 && !(atomic_load_explicit(&buffers->free, memory_order_relaxed) & bit);
+    if (!find(buffers, buffer, &at))
+        return false;
+    state = atomic_load_explicit(&buffers->state[at], memory_order_relaxed);
+    return state == TAKEN || state == MARKED;
 }
 
 void rkt_cupti_buffers_put_back(struct rkt_cupti_buffers *buffers, uint8_t *buffer,
                                 size_t used_bytes)
 {
-    uint64_t bit = bit_of(buffers, buffer);
+    uint64_t bit;
+    size_t at;
 
-    if (!rkt_cupti_buffers_is_readable(buffers, buffer))
+    if (!rkt_cupti_buffers_is_readable(buffers, buffer) || !find(buffers, buffer, &at))
         return;
     memset(buffer, 0, used_bytes);
+    if (!change(buffers, at, TAKEN, FREE) && !change(buffers, at, MARKED, FREE))
+        return;
+    bit = UINT64_C(1) << at;
     atomic_fetch_or_explicit(&buffers->touched, bit, memory_order_relaxed);
     atomic_fetch_or_explicit(&buffers->used, bit, memory_order_relaxed);
     atomic_fetch_or_explicit(&buffers->free, bit, memory_order_release);
@@ -105,17 +139,29 @@ uint32_t rkt_cupti_buffers_taken_count(const struct rkt_cupti_buffers *buffers)
     return (uint32_t)__builtin_popcountll(ALL & ~free_bits);
 }
 
+static void give_up(uint8_t *buffer)
+{
+    (void)madvise(buffer, RKT_CUPTI_BUFFER_BYTES, MADV_DONTNEED);
+}
+
 /* It is taken meanwhile, so that nobody else has it. */
-static void give_up(struct rkt_cupti_buffers *buffers, size_t at)
+static void give_up_if_free(struct rkt_cupti_buffers *buffers, size_t at)
 {
     uint64_t bit = UINT64_C(1) << at;
 
     if (!(atomic_fetch_and_explicit(&buffers->free, ~bit, memory_order_acquire) & bit))
         return;
-    (void)madvise(buffers->memory + at * RKT_CUPTI_BUFFER_BYTES, RKT_CUPTI_BUFFER_BYTES,
-                  MADV_DONTNEED);
+    give_up(address_of(buffers, at, life_of(buffers, at)));
     atomic_fetch_and_explicit(&buffers->touched, ~bit, memory_order_relaxed);
     atomic_fetch_or_explicit(&buffers->free, bit, memory_order_release);
+}
+
+/* Whoever still read it when it was retired is long through. */
+static void give_up_last_life(struct rkt_cupti_buffers *buffers, size_t at)
+{
+    give_up(address_of(buffers, at, life_of(buffers, at) - 1));
+    if (change(buffers, at, RETIRED, FREE))
+        atomic_fetch_or_explicit(&buffers->free, UINT64_C(1) << at, memory_order_release);
 }
 
 void rkt_cupti_buffers_trim(struct rkt_cupti_buffers *buffers)
@@ -124,5 +170,24 @@ void rkt_cupti_buffers_trim(struct rkt_cupti_buffers *buffers)
     uint64_t idle = atomic_load_explicit(&buffers->touched, memory_order_relaxed) & ~used;
 
     for (; idle != 0; idle &= idle - 1)
-        give_up(buffers, (size_t)__builtin_ctzll(idle));
+        give_up_if_free(buffers, (size_t)__builtin_ctzll(idle));
+    for (size_t at = 0; at < RKT_CUPTI_BUFFER_COUNT; at++) {
+        if (atomic_load_explicit(&buffers->state[at], memory_order_relaxed) == RETIRED)
+            give_up_last_life(buffers, at);
+    }
+}
+
+void rkt_cupti_buffers_mark(struct rkt_cupti_buffers *buffers)
+{
+    for (size_t at = 0; at < RKT_CUPTI_BUFFER_COUNT; at++)
+        (void)change(buffers, at, TAKEN, MARKED);
+}
+
+void rkt_cupti_buffers_retire(struct rkt_cupti_buffers *buffers)
+{
+    for (size_t at = 0; at < RKT_CUPTI_BUFFER_COUNT; at++) {
+        if (life_of(buffers, at) + 1 < RKT_CUPTI_BUFFER_LIVES &&
+            change(buffers, at, MARKED, RETIRED))
+            atomic_fetch_add_explicit(&buffers->life[at], 1, memory_order_relaxed);
+    }
 }

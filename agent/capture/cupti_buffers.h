@@ -6,9 +6,9 @@
  * cupti_buffers - the memory that CUPTI fills with activity records.
  *
  * Threads: any; no locks, since take runs on a thread of the job inside a launch. trim by one.
- * Memory:  buffer_count x buffer_bytes + discard_bytes = 48 x 256 KiB + 64 KiB are reserved, and
- *          never given back as addresses: CUPTI may own a buffer until the process ends. In use,
- *          and so touched, are
+ * Memory:  at most buffer_count x buffer_bytes + discard_bytes = 48 x 256 KiB + 64 KiB. Never given
+ *          back as addresses: CUPTI may own a buffer until the process ends. In use, and so touched,
+ *          are
  *
  *              threads x buffer_bytes      each producing thread fills one (CUPTI before 13.0: each
  *                                          context does)
@@ -21,6 +21,9 @@
  *          a burst touched goes back to the system later (trim).
  * Size:    small buffers stay in the cache while they are read and zeroed, and come back soon from
  *          threads that make few records. At 60,000 records a second 30 are asked for.
+ * Lost:    what CUPTI held when another tool took its callbacks is given back to that tool, and never
+ *          comes. It is replaced by other addresses (retire); the old ones are not used again, as it
+ *          is not certain that CUPTI has let go of them.
  * Full:    take never fails. A dry pool hands out one shared buffer whose content is worth
  *          nothing, as several threads may write there; is_readable says so.
  */
@@ -32,6 +35,7 @@
 #define RKT_CUPTI_BUFFER_BYTES ((size_t)256 << 10)
 #define RKT_CUPTI_BUFFER_COUNT 48u /* 64 at most */
 #define RKT_CUPTI_DISCARD_BYTES ((size_t)64 << 10)
+#define RKT_CUPTI_BUFFER_LIVES 16u /* how often each can be replaced, and once; addresses only */
 
 struct rkt_cupti_buffers;
 
@@ -57,5 +61,14 @@ uint32_t rkt_cupti_buffers_taken_count(const struct rkt_cupti_buffers *buffers);
 
 /* Give the memory of buffers that nobody had since the last call back to the system. */
 void rkt_cupti_buffers_trim(struct rkt_cupti_buffers *buffers);
+
+/* Another tool may have the callbacks: remember what CUPTI holds now. */
+void rkt_cupti_buffers_mark(struct rkt_cupti_buffers *buffers);
+
+/*
+ * What was held at the mark and has not come back since is lost: replace it. Its memory goes back
+ * to the system with the next trim; until then somebody may still read it.
+ */
+void rkt_cupti_buffers_retire(struct rkt_cupti_buffers *buffers);
 
 #endif

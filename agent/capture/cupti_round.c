@@ -6,6 +6,7 @@
 #include "common/clock.h"
 
 #define TRIM_ROUNDS 10            /* a buffer that nobody had for so many is given up */
+#define RETIRE_ROUNDS 60          /* after taking CUPTI back; a multiple of the above */
 #define GAP_MIN_NS 2000000000u    /* twice the time between two rounds: shorter is no gap */
 #define OFF_PIECE_NS 10000000000u /* what is off goes out in pieces: the job may be killed */
 
@@ -66,6 +67,7 @@ static void watch_callbacks(struct rkt_cupti_round *round, uint64_t now_ns,
     case RKT_CUPTI_WATCH_GAP_BEGINS:
         atomic_store_explicit(&round->reader->earliest_ns, UINT64_MAX, memory_order_relaxed);
         rkt_cupti_switch_set(round->kinds, RKT_CUPTI_OTHER_TOOL, true);
+        rkt_cupti_buffers_mark(round->buffers);
         return;
     case RKT_CUPTI_WATCH_GAP_ENDS:
         push_gap(round, now_ns);
@@ -73,6 +75,7 @@ static void watch_callbacks(struct rkt_cupti_round *round, uint64_t now_ns,
         return;
     case RKT_CUPTI_WATCH_REARM:
         rkt_cupti_switch_rearm(round->kinds);
+        round->retire_count = round->count / TRIM_ROUNDS * TRIM_ROUNDS + RETIRE_ROUNDS;
         return;
     }
 }
@@ -126,6 +129,8 @@ void rkt_cupti_round_make(struct rkt_cupti_round *round, uint64_t now_real_ns,
         take_news(round, 0);
     if (++round->count % TRIM_ROUNDS == 0)
         rkt_cupti_buffers_trim(round->buffers);
+    if (round->count == round->retire_count) /* just trimmed: the next trim is far */
+        rkt_cupti_buffers_retire(round->buffers);
     heed_alarm(round, now_real_ns);
     watch_callbacks(round, now_real_ns, buffer_event_count, activity_count);
 }

@@ -32,6 +32,7 @@ struct rkt_cupti_round {
     struct rkt_cupti_alarm alarm;
     uint64_t off_since_ns; /* of an alarm: what went out as lost ends here */
     uint32_t count;
+    uint32_t retire_count; /* the round in which buffers that the other tool got are replaced */
 };
 
 /*

@@ -255,6 +255,55 @@ static void device_is_told_from_all_other_gpus(void **state)
     assert_int_not_equal(device->device.pci_bus, 0);
 }
 
+/* ---- more threads than buffers ---- */
+
+#define CROWD_COUNT 60u /* each fills a buffer of its own; the pool has 48 */
+
+static pthread_barrier_t crowd_has_launched;
+
+static void *launch_and_stay(void *arg)
+{
+    (void)launch_and_end(arg);
+    pthread_barrier_wait(&crowd_has_launched);
+    pthread_barrier_wait(&crowd_has_launched); /* until the main thread is here too */
+    return NULL;
+}
+
+static void launch_on_many_threads(void)
+{
+    struct test_gpu *gpu = start_gpu();
+    pthread_t threads[CROWD_COUNT];
+
+    pthread_barrier_init(&crowd_has_launched, NULL, CROWD_COUNT + 1);
+    for (size_t i = 0; i < CROWD_COUNT; i++)
+        must(pthread_create(&threads[i], NULL, launch_and_stay, gpu) == 0);
+    pthread_barrier_wait(&crowd_has_launched);
+    must(cuCtxSynchronize() == CUDA_SUCCESS);
+    pthread_barrier_wait(&crowd_has_launched);
+    for (size_t i = 0; i < CROWD_COUNT; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void records_of_threads_beyond_the_pool_are_lost_and_counted(void **state)
+{
+    struct job *job = *state;
+    uint64_t lost = 0;
+    size_t kept;
+
+    job_run(job, launch_on_many_threads);
+    assert_int_equal(job->wait_status, 0);
+    assert_string_equal(job->stderr_text, "");
+    for (size_t i = 0; i < job->event_count; i++) {
+        if (job->events[i].kind == RKT_EVENT_LOSS && job->events[i].type == RKT_LOSS_CUPTI_DROPPED)
+            lost += job->events[i].loss.count;
+    }
+    kept = job_count(job, RKT_EVENT_KERNEL, -1, NULL) +
+           count_named(job, RKT_EVENT_API, "cuLaunchKernel");
+    assert_true(lost > 0);
+    assert_true(kept >= 40 * KERNEL_COUNT * 2);
+    assert_true(kept + lost >= (size_t)CROWD_COUNT * KERNEL_COUNT * 2);
+}
+
 /* ---- other tools ---- */
 
 static _Atomic unsigned thief_count;
@@ -417,6 +466,7 @@ int main(void)
         WITH_JOB(graph_by_launch_is_one_piece),
         WITH_JOB(thread_that_ended_before_its_records_came_has_a_name),
         WITH_JOB(device_is_told_from_all_other_gpus),
+        WITH_JOB(records_of_threads_beyond_the_pool_are_lost_and_counted),
         WITH_JOB(gap_of_another_tools_session_is_marked),
         WITH_JOB(cupti_that_is_too_old_is_said_in_one_line),
         cmocka_unit_test(cupti_that_refuses_is_said_in_one_line_or_none),

@@ -103,6 +103,60 @@ static void memory_of_a_burst_goes_back_to_the_system(void **state)
     rkt_cupti_buffers_destroy(buffers);
 }
 
+/* Another tool got the first two; one of them comes back after all, and the third is ours. */
+static void buffers_that_another_tool_got_are_replaced(void **state)
+{
+    struct rkt_cupti_buffers *buffers = rkt_cupti_buffers_create();
+    uint8_t *taken[3];
+    uint8_t *again;
+    size_t bytes;
+
+    (void)state;
+    taken[0] = rkt_cupti_buffers_take(buffers, &bytes);
+    taken[1] = rkt_cupti_buffers_take(buffers, &bytes);
+    memset(taken[0], 1, bytes);
+    rkt_cupti_buffers_mark(buffers);
+    taken[2] = rkt_cupti_buffers_take(buffers, &bytes);
+    rkt_cupti_buffers_put_back(buffers, taken[1], 1);
+    rkt_cupti_buffers_retire(buffers);
+    assert_false(rkt_cupti_buffers_is_readable(buffers, taken[0]));
+    assert_true(rkt_cupti_buffers_is_readable(buffers, taken[2]));
+    assert_true(resident_pages(taken[0]) > 0); /* somebody may be reading it just now */
+    assert_ptr_equal(rkt_cupti_buffers_take(buffers, &bytes), taken[1]);
+    rkt_cupti_buffers_trim(buffers);
+    assert_int_equal(resident_pages(taken[0]), 0);
+    again = rkt_cupti_buffers_take(buffers, &bytes);
+    assert_ptr_not_equal(again, taken[0]);
+    assert_int_equal(again[0], 0);
+    assert_int_equal(rkt_cupti_buffers_taken_count(buffers), 3);
+    /* late, and to nobody's harm */
+    rkt_cupti_buffers_put_back(buffers, taken[0], bytes);
+    assert_int_equal(rkt_cupti_buffers_taken_count(buffers), 3);
+    rkt_cupti_buffers_put_back(buffers, again, bytes);
+    assert_int_equal(rkt_cupti_buffers_taken_count(buffers), 2);
+    rkt_cupti_buffers_destroy(buffers);
+}
+
+static void buffer_is_replaced_only_so_often(void **state)
+{
+    struct rkt_cupti_buffers *buffers = rkt_cupti_buffers_create();
+    uint8_t *lives[RKT_CUPTI_BUFFER_LIVES];
+    size_t bytes;
+
+    (void)state;
+    for (size_t i = 0; i < RKT_CUPTI_BUFFER_LIVES; i++) {
+        lives[i] = rkt_cupti_buffers_take(buffers, &bytes);
+        lives[i][bytes - 1] = 1;
+        for (size_t before = 0; before < i; before++)
+            assert_ptr_not_equal(lives[before], lives[i]);
+        rkt_cupti_buffers_mark(buffers);
+        rkt_cupti_buffers_retire(buffers);
+        rkt_cupti_buffers_trim(buffers);
+    }
+    assert_int_equal(rkt_cupti_buffers_taken_count(buffers), 1); /* the last one is not */
+    rkt_cupti_buffers_destroy(buffers);
+}
+
 #define TAKER_COUNT 4
 #define TAKE_COUNT 20000u
 
@@ -140,8 +194,10 @@ static void buffer_has_one_owner_at_a_time(void **state)
         takers[i] = (struct taker){.buffers = buffers};
         assert_int_equal(pthread_create(&takers[i].thread, NULL, take_and_put_back, &takers[i]), 0);
     }
-    for (unsigned i = 0; i < 200; i++)
+    for (unsigned i = 0; i < 200; i++) {
         rkt_cupti_buffers_trim(buffers);
+        rkt_cupti_buffers_mark(buffers);
+    }
     for (size_t i = 0; i < TAKER_COUNT; i++) {
         pthread_join(takers[i].thread, NULL);
         assert_int_equal(takers[i].bad_count, 0);
@@ -156,6 +212,8 @@ int main(void)
         cmocka_unit_test(dry_pool_still_hands_out_a_buffer),
         cmocka_unit_test(buffer_that_was_not_given_is_not_taken_back),
         cmocka_unit_test(memory_of_a_burst_goes_back_to_the_system),
+        cmocka_unit_test(buffers_that_another_tool_got_are_replaced),
+        cmocka_unit_test(buffer_is_replaced_only_so_often),
         cmocka_unit_test(buffer_has_one_owner_at_a_time),
     };
 
