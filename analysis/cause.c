@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/steady.h"
+#include "analysis/sync_lines.h"
 
 /* Of nested ranges that all hold the excess the innermost is named. */
 #define EXCESS_OF_THE_LARGEST 0.8
@@ -156,6 +157,24 @@ static void tally_calls(struct tally *tally, const struct rkt_rank_trace *trace,
     }
 }
 
+/* Lines of the program say more than names of calls. False: the rank tells of none. */
+static bool tally_lines(struct tally *tally, const struct rkt_rank_trace *trace, size_t rank,
+                        const struct span *span)
+{
+    bool is_told = false;
+
+    for (size_t i = 0; i < trace->range_count; i++) {
+        const struct rkt_range *range = &trace->ranges[i];
+
+        if (range->type != RKT_RANGE_SYNC_CALL || range->start_ns < span->start_ns ||
+            range->start_ns >= span->end_ns)
+            continue;
+        add_to_tally(tally, trace, range->domain_id, rank, rkt_sync_wait_ns(trace, range));
+        is_told = true;
+    }
+    return is_told;
+}
+
 /* Which ranges can explain a cause. */
 static uint32_t range_types_of(enum rkt_cause cause)
 {
@@ -213,7 +232,8 @@ static void tally_rank(struct tally *tally, const struct rkt_result *result,
         tally_works(tally, trace, rank, RKT_WORK_COPY, &span);
         return;
     case RKT_CAUSE_SYNC:
-        tally_calls(tally, trace, rank, RKT_CALL_BLOCKING, &span);
+        if (!tally_lines(tally, trace, rank, &span))
+            tally_calls(tally, trace, rank, RKT_CALL_BLOCKING, &span);
         return;
     case RKT_CAUSE_ALLOC:
         tally_calls(tally, trace, rank, RKT_CALL_ALLOC, &span);

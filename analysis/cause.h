@@ -17,7 +17,7 @@ void rkt_own_work_by_cause(const struct rkt_window *window,
                            int64_t by_cause_ns[RKT_CAUSE_OTHER + 1]);
 
 /*
- * Sets straggler->cause_detail: the name (kernel, copy, call, range: by its cause) that takes
+ * Sets straggler->cause_detail: the name (kernel, copy, call, line, range: by its cause) that takes
  * longest on its rank above the median of the other ranks, over the steady steps of the table;
  * "" where nothing named explains it. The text is the arena's.
  */

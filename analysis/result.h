@@ -18,6 +18,7 @@
 
 #include "analysis/gpu_use.h"
 #include "analysis/rank_trace.h"
+#include "analysis/sync_lines.h"
 
 #define RKT_NA INT64_MIN
 
@@ -144,9 +145,11 @@ struct rkt_rank_result {
     size_t step_count;
     enum rkt_step_source step_source;
     enum rkt_phase_source phase_source;
-    const struct rkt_gpu_use *gpus; /* over the steady steps; main GPU first */
-    size_t gpu_count;               /* 0: no samples */
-    bool is_cut_short;              /* its process was killed or lost */
+    const struct rkt_gpu_use *gpus;         /* over the steady steps; main GPU first */
+    size_t gpu_count;                       /* 0: no samples */
+    const struct rkt_sync_line *sync_lines; /* that wait in the steady steps, longest first */
+    size_t sync_line_count;
+    bool is_cut_short; /* its process was killed or lost */
     bool is_set_apart; /* no GPU work, beside ranks with: in no sum over ranks, not compared */
     enum rkt_align_state align_state;
     int64_t bound_ns; /* worst guaranteed ± to the reference over the run; -1 unknown */

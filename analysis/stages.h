@@ -68,6 +68,10 @@ enum rkt_status rkt_find_straggler(struct rkt_result *result, struct rkt_arena *
 enum rkt_status rkt_find_gpu_use(struct rkt_result *result, struct rkt_arena *arena,
                                  struct rkt_error *err);
 
+/* sync_lines.c: the lines that wait for the GPU in each rank's steady steps; after straggler. */
+enum rkt_status rkt_name_waiting_lines(struct rkt_result *result, struct rkt_arena *arena,
+                                       struct rkt_error *err);
+
 /* last_arriver.c: who comes last; after straggler, which marks the warm-up steps. */
 enum rkt_status rkt_find_last_arriver(struct rkt_result *result, struct rkt_error *err);
 

@@ -6,6 +6,7 @@
 
 /* Ranks, steps, collectives: one line each. */
 #define BREAK_DEPTH 4
+#define SYNC_LINES_MAX 20
 
 static void put_ns(struct rkt_json *json, const char *key, int64_t value_ns)
 {
@@ -182,6 +183,22 @@ static void put_capture_windows(struct rkt_json *json, const struct rkt_rank_tra
     rkt_json_end(json);
 }
 
+static void put_sync_lines(struct rkt_json *json, const struct rkt_rank_result *rank)
+{
+    rkt_json_begin_array(json, "sync_lines");
+    for (size_t i = 0; i < rank->sync_line_count && i < SYNC_LINES_MAX; i++) {
+        const struct rkt_sync_line *line = &rank->sync_lines[i];
+
+        rkt_json_begin_object(json, NULL);
+        rkt_json_text(json, "site", line->site);
+        rkt_json_text(json, "call", line->call);
+        rkt_json_i64(json, "wait_ns", line->wait_ns);
+        rkt_json_u64(json, "count", line->count);
+        rkt_json_end(json);
+    }
+    rkt_json_end(json);
+}
+
 static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result *rank)
 {
     rkt_json_begin_object(json, NULL);
@@ -200,6 +217,7 @@ static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result 
     else
         rkt_json_null(json, "outside");
     rkt_json_put_gpus(json, rank);
+    put_sync_lines(json, rank);
     rkt_json_begin_array(json, "steps");
     for (size_t i = 0; i < rank->step_count; i++)
         put_step(json, rank, &rank->steps[i]);

@@ -380,6 +380,33 @@ static const char *straggler_advice(enum rkt_cause cause)
     return "look at the timeline";
 }
 
+/* The one whose line waits longest; NULL where no line is known. */
+static const struct rkt_rank_result *rank_that_waits(const struct rkt_result *result)
+{
+    const struct rkt_rank_result *most = NULL;
+
+    for (size_t r = 0; r < result->rank_count; r++) {
+        const struct rkt_rank_result *rank = &result->ranks[r];
+
+        if (!rank->is_set_apart && rank->sync_line_count > 0 &&
+            (!most || rank->sync_lines[0].wait_ns > most->sync_lines[0].wait_ns))
+            most = rank;
+    }
+    return most;
+}
+
+static void print_waiting_line(const struct rkt_rank_result *rank, FILE *out)
+{
+    const struct rkt_sync_line *line;
+
+    if (!rank || rank->sync_line_count == 0)
+        return;
+    line = &rank->sync_lines[0];
+    rkt_text_line(out, "    It waits most in %s (%s): %s in %llu calls on rank %u.", line->site,
+                  line->call, rkt_cell_duration(line->wait_ns).text,
+                  (unsigned long long)line->count, rank->rank);
+}
+
 static void print_what_to_record(const struct rkt_result *result, FILE *out)
 {
     bool is_import = result->run->producer == RKT_PRODUCER_KINETO;
@@ -400,8 +427,12 @@ static void print_next(const struct rkt_result *result, const struct loss *loss,
         rkt_text_line(out, "  Rank %u: %s.", result->ranks[straggler->rank].rank,
                       straggler->gpu.is_found ? rkt_text_gpu_advice(&straggler->gpu)
                                               : straggler_advice(straggler->cause));
+    if (straggler->is_found && straggler->cause == RKT_CAUSE_SYNC)
+        print_waiting_line(&result->ranks[straggler->rank], out);
     if (loss != NULL)
         rkt_text_line(out, "  For %s: %s.", loss->what, loss->advice);
+    if (loss != NULL && loss->what == IDLE_WHAT[RKT_IDLE_SYNC])
+        print_waiting_line(rank_that_waits(result), out);
     if (is_inside_unknown(&result->summary))
         print_what_to_record(result, out);
     rkt_text_line(out, "  See it: ranktrace export, then open the file in ui.perfetto.dev.");

@@ -166,6 +166,15 @@ void fake_add_range(struct fake_run *run, size_t rank, enum rkt_range_type type,
                                                              .type = (uint8_t)type};
 }
 
+void fake_add_sync_call(struct fake_run *run, size_t rank, const char *site, const char *call,
+                        int64_t start_ns, int64_t end_ns)
+{
+    struct rkt_rank_trace *trace = &run->traces[rank];
+
+    fake_add_range(run, rank, RKT_RANGE_SYNC_CALL, call, start_ns, end_ns);
+    trace->ranges[trace->range_count - 1].domain_id = name_id(trace, site);
+}
+
 void fake_add_call(struct fake_run *run, size_t rank, enum rkt_call_class call_class,
                    const char *name, int64_t start_ns, int64_t end_ns)
 {

@@ -58,6 +58,9 @@ uint32_t fake_add_collective(struct fake_run *run, size_t rank, struct fake_op o
                              int64_t end_ns);
 void fake_add_range(struct fake_run *run, size_t rank, enum rkt_range_type type, const char *name,
                     int64_t start_ns, int64_t end_ns);
+/* A call of the program that may wait, of one that does: add_call. */
+void fake_add_sync_call(struct fake_run *run, size_t rank, const char *site, const char *call,
+                        int64_t start_ns, int64_t end_ns);
 void fake_add_call(struct fake_run *run, size_t rank, enum rkt_call_class call_class,
                    const char *name, int64_t start_ns, int64_t end_ns);
 void fake_add_bucket(struct fake_run *run, size_t rank, uint64_t step, uint32_t index,

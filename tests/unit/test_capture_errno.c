@@ -77,6 +77,7 @@ static void use_marks(void)
     KEEPS_VOID(ranktrace_step(2));
     KEEPS_VOID(ranktrace_step_end());
     KEEPS_VOID(ranktrace_mark(NULL));
+    KEEPS_VOID(ranktrace_sync_call(0, "Tensor.item", "train.py:1"));
 }
 
 /* What NVTX is given by InitializeInjectionNvtx2 and InitializeInjectionNvtxExtension. */

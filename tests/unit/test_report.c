@@ -329,6 +329,29 @@ static void reports_are_as_they_were(void **state)
     }
 }
 
+static void the_line_that_waits_longest_is_named(void **state)
+{
+    static const struct rkt_sync_line LINES[] = {{"train.py:31", "Tensor.item", 3000000, 6},
+                                                 {"train.py:40", "Tensor.cpu", 1000000, 2}};
+    struct fake_run run;
+    char *text;
+
+    (void)state;
+    make_straggling_run(&run, 2, 3);
+    run.result.straggler.cause = RKT_CAUSE_SYNC;
+    run.result.ranks[run.result.straggler.rank].sync_lines = LINES;
+    run.result.ranks[run.result.straggler.rank].sync_line_count = 2;
+    text = write_report(&run, "text");
+    assert_non_null(
+        strstr(text, "It waits most in train.py:31 (Tensor.item): 3.000 ms in 6 calls"));
+    assert_null(strstr(text, "train.py:40"));
+    free(text);
+    text = write_report(&run, "json");
+    assert_non_null(strstr(text, "\"site\": \"train.py:40\""));
+    free(text);
+    fake_run_release(&run);
+}
+
 static void the_json_report_has_every_number_and_its_unit(void **state)
 {
     struct fake_run run;
@@ -500,6 +523,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reports_are_as_they_were),
+        cmocka_unit_test(the_line_that_waits_longest_is_named),
         cmocka_unit_test(the_json_report_has_every_number_and_its_unit),
         cmocka_unit_test(many_ranks_still_make_one_page),
         cmocka_unit_test(the_answer_adds_up_over_all_ranks),

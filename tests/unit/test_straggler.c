@@ -345,6 +345,29 @@ static void the_innermost_range_that_holds_the_excess_is_named(void **state)
     fake_run_release(&run);
 }
 
+static void a_line_that_waits_is_named_before_the_call_it_makes(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 3);
+    for (size_t r = 0; r < 3; r++) {
+        add_steps(&run, r, 6, r == 1 ? 20 * MS : 0, sync_part);
+        for (size_t i = 0; i < 6; i++) {
+            int64_t at = (int64_t)i * STEP_NS + MS;
+            int64_t wait_ns = r == 1 ? 25 * MS : 5 * MS;
+
+            fake_add_sync_call(&run, r, "train.py:31", "Tensor.item", at, at + wait_ns);
+            fake_add_call(&run, r, RKT_CALL_BLOCKING, "cudaStreamSynchronize", at, at + wait_ns);
+            fake_add_sync_call(&run, r, "train.py:40", "Tensor.cpu", at + 30 * MS, at + 60 * MS);
+        }
+    }
+    find(&run);
+    assert_int_equal(run.result.straggler.cause, RKT_CAUSE_SYNC);
+    assert_string_equal(run.result.straggler.cause_detail, "train.py:31");
+    fake_run_release(&run);
+}
+
 static void names_that_hold_a_hash_are_the_same_on_all_ranks(void **state)
 {
     static const char *const HASHED[] = {"Graph f5w7lf5mgif3wsod3kkxcc3iksbyxa ##",
@@ -410,6 +433,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_is_set_apart_is_not_compared),
         cmocka_unit_test(the_kernel_that_is_slower_is_named),
         cmocka_unit_test(the_innermost_range_that_holds_the_excess_is_named),
+        cmocka_unit_test(a_line_that_waits_is_named_before_the_call_it_makes),
         cmocka_unit_test(names_that_hold_a_hash_are_the_same_on_all_ranks),
         cmocka_unit_test(the_last_arriver_is_counted_over_collectives_that_were_not_queued),
     };
