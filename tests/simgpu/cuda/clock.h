@@ -4,7 +4,8 @@
 
 /*
  * clock - the device runs on CLOCK_MONOTONIC, CUPTI's stamps are CLOCK_REALTIME. One constant
- * joins them, read when the driver is initialised, so that stamps never overtake one another.
+ * joins them, read when the driver is initialised, so that stamps never overtake one another but
+ * where clock/shift.h sets CLOCK_REALTIME back.
  */
 
 #include <stdint.h>

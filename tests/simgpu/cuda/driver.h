@@ -6,7 +6,7 @@
  * driver - what stands behind the handles of the driver interface: devices, contexts, streams,
  * events, allocations and modules of this process.
  *
- * Environment: SIMGPU_DEVICE_COUNT (1 to 16, default 8), SIMGPU_H2D_GBPS (pinned memory,
+ * Environment: SIMGPU_DEVICE_COUNT (0 to 64, default 8), SIMGPU_H2D_GBPS (pinned memory,
  *              default 25; pageable is a quarter of it), CUDA_INJECTION64_PATH.
  * Threads:     all calls from any thread.
  */
@@ -20,7 +20,7 @@
 #include "tests/simgpu/cuda/device.h"
 #include "tests/simgpu/hooks.h"
 
-#define SIM_DEVICES_MAX 16
+#define SIM_DEVICES_MAX 64
 #define SIM_DEVICE_BYTES (80ull << 30)
 #define SIM_DRIVER_VERSION 13000
 #define SIM_DEFAULT_STREAM_ID 7u /* as CUPTI numbers it; streams of the user's: 14 and on */

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "tests/simgpu/clock/shift.h"
 #include "tests/simgpu/cupti/settings.h"
 
 static _Atomic CUpti_TimestampCallbackFunc client_clock;
@@ -12,12 +13,22 @@ static _Atomic uint32_t spoilt_count; /* records to come */
 static _Atomic uint32_t work_count;
 static _Atomic uint32_t pool_used;
 
-uint64_t sim_stamp_now_ns(void)
+static uint64_t read_ns(clockid_t clock)
 {
     struct timespec ts;
 
-    clock_gettime(CLOCK_REALTIME, &ts);
+    clock_gettime(clock, &ts);
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* With the preloaded clock the kernel's is asked, so that nothing is shifted twice. */
+uint64_t sim_stamp_now_ns(void)
+{
+    int64_t shift_ns = sim_shift_ns(read_ns(CLOCK_MONOTONIC));
+
+    if (shift_ns == 0)
+        return read_ns(CLOCK_REALTIME);
+    return sim_shift_true_realtime_ns() + (uint64_t)shift_ns;
 }
 
 uint64_t sim_stamp_of(uint64_t realtime_ns)

@@ -71,6 +71,9 @@ static void launch_graph(const struct test_gpu *gpu)
     assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), CUPTI_SUCCESS);
     assert_cuda(cuGraphLaunch(exec, stream));
     assert_cuda(cuStreamSynchronize(stream));
+    assert_cuda(cuGraphExecDestroy(exec));
+    assert_cuda(cuGraphDestroy(graph));
+    assert_cuda(cuStreamDestroy(stream));
 }
 
 static void fill_one_buffer(const struct test_gpu *gpu)

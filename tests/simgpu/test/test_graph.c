@@ -163,6 +163,10 @@ static void launches_of_one_graph_follow_one_another(void **state)
     assert_cuda(cuEventElapsedTime(&ms, before, after));
     assert_true(ms >= 10.0F);
     assert_cuda(cuGraphExecDestroy(exec));
+    assert_cuda(cuEventDestroy(before));
+    assert_cuda(cuEventDestroy(after));
+    assert_cuda(cuStreamDestroy(one));
+    assert_cuda(cuStreamDestroy(two));
 }
 
 static void a_capture_that_cannot_be_a_graph_is_refused(void **state)
@@ -195,6 +199,10 @@ static void a_capture_that_cannot_be_a_graph_is_refused(void **state)
     assert_int_equal(cuStreamBeginCapture(NULL, CU_STREAM_CAPTURE_MODE_RELAXED),
                      CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     assert_cuda(cuCtxSynchronize());
+    assert_cuda(cuEventDestroy(inside));
+    assert_cuda(cuEventDestroy(outside));
+    assert_cuda(cuStreamDestroy(main_stream));
+    assert_cuda(cuStreamDestroy(side));
 }
 
 static CUgraph capture_kernels(const struct test_gpu *gpu, CUstream stream, int count, uint64_t ns)
@@ -300,6 +308,7 @@ static void a_captured_kernel_gets_a_gate_for_each_launch(void **state)
     assert_int_equal(player.releases, 1);
     assert_cuda(cuGraphExecDestroy(exec));
     assert_int_equal(player.releases, 2);
+    assert_cuda(cuStreamDestroy(stream));
 }
 
 static void *end_elsewhere(void *arg)
@@ -323,6 +332,7 @@ static void a_capture_ends_on_its_own_thread(void **state)
     assert_int_equal(pthread_join(thread, &result), 0);
     assert_ptr_equal(result, stream);
     assert_cuda(cuGraphExecDestroy(end(stream)));
+    assert_cuda(cuStreamDestroy(stream));
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/simgpu/test/child.h"
 #include "tests/unit/rkt_test.h"
 
 #ifndef SIMGPU_PROBE_PATH
@@ -94,11 +95,37 @@ static void cupti_can_be_without_a_gpu_or_taken(void **state)
     assert_int_equal(cupti_mode_answers("", CUPTI_SUCCESS, CUPTI_SUCCESS), 0);
 }
 
+static void use_the_last_of_many(void)
+{
+    CUuuid first;
+    CUuuid last;
+    CUcontext context;
+    int count;
+
+    assert_int_equal(cuInit(0), CUDA_SUCCESS);
+    assert_int_equal(cuDeviceGetCount(&count), CUDA_SUCCESS);
+    assert_int_equal(count, 40);
+    assert_int_equal(cuDeviceGetUuid(&first, 0), CUDA_SUCCESS);
+    assert_int_equal(cuDeviceGetUuid(&last, 39), CUDA_SUCCESS);
+    assert_true(memcmp(&first, &last, sizeof(first)) != 0);
+    assert_int_equal(cuDevicePrimaryCtxRetain(&context, 40), CUDA_ERROR_INVALID_DEVICE);
+    assert_int_equal(cuDevicePrimaryCtxRetain(&context, 39), CUDA_SUCCESS);
+    assert_int_equal(cuCtxSetCurrent(context), CUDA_SUCCESS);
+    assert_int_equal(cuCtxSynchronize(), CUDA_SUCCESS);
+}
+
+static void there_can_be_more_devices_than_eight(void **state)
+{
+    (void)state;
+    assert_int_equal(test_child("SIMGPU_DEVICE_COUNT=40", use_the_last_of_many), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_library_is_called_once_inside_the_first_init),
         cmocka_unit_test(a_library_that_cannot_be_used_does_no_harm),
+        cmocka_unit_test(there_can_be_more_devices_than_eight),
         cmocka_unit_test(cupti_can_be_without_a_gpu_or_taken),
     };
 
