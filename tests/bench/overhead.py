@@ -58,7 +58,7 @@ class Bench:
         """records, marks, lost of the rank in the store."""
         out = subprocess.run([self.build + "/tests/store_summary", folder + "/timeline.rkt"],
                              capture_output=True, text=True, check=True).stdout
-        found = re.search(r"role=rank .* events=(\d+) marks=(\d+) lost=(\d+)", out)
+        found = re.search(r"role=rank .* events=(\d+) .* marks=(\d+) lost=(\d+)", out)
         return tuple(int(number) for number in found.groups())
 
     def train(self, library):

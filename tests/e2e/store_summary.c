@@ -4,7 +4,7 @@
  *
  *   run ranks=4 trailer=1 damaged=0 gaps=0 sources=8 command="..."
  *   source number=1 role=rank rank=1 kernels=100 comms=1 steps=1 pairs=0 exchanges=0 events=102
- *          marks=0 lost=0 named=100 end=exited code=0 cut=0 align=reference knots=0 offset_ns=0
+ *          nccl=0 gap_ms=0 marks=0 lost=0 named=100 end=exited code=0 cut=0 align=reference knots=0 offset_ns=0
  *          bound_ns=0 edges=closed@-,warmup@4,open@5    (all on one line; of the last knot; edges
  *          of capture windows with the step that begins there)
  */
@@ -20,6 +20,7 @@ struct totals {
     uint64_t counts[RKT_EVENT_KIND_COUNT];
     uint64_t event_count;
     uint64_t mark_count;
+    uint64_t gap_ns; /* capture was off */
     uint64_t step_count;
     uint64_t lost_count;
     uint64_t named_count; /* kernels with the right name for their number */
@@ -56,6 +57,8 @@ static enum rkt_status add(void *ctx, const struct rkt_event *events, size_t cou
         totals->counts[event->kind]++;
         totals->event_count++;
         totals->mark_count += event->kind == RKT_EVENT_RANGE && event->type == RKT_RANGE_MARK;
+        if (event->kind == RKT_EVENT_LOSS && event->type == RKT_LOSS_CAPTURE_OFF)
+            totals->gap_ns += event->end_ns - event->start_ns;
         totals->step_count += event->kind == RKT_EVENT_RANGE && event->type == RKT_RANGE_STEP;
         totals->lost_count += event->kind == RKT_EVENT_LOSS ? event->loss.count : 0;
         if (event->kind == RKT_EVENT_WINDOW)
@@ -86,7 +89,8 @@ static void print_source(struct rkt_store_reader *reader, const struct rkt_store
         knot = source->align.knots[source->align.knot_count - 1];
     (void)printf(
         "source number=%u role=%s rank=%d kernels=%llu comms=%llu steps=%llu pairs=%llu "
-        "exchanges=%llu events=%llu marks=%llu lost=%llu named=%llu end=%s code=%d cut=%d align=%s "
+        "exchanges=%llu events=%llu nccl=%llu gap_ms=%llu marks=%llu lost=%llu named=%llu end=%s "
+        "code=%d cut=%d align=%s "
         "knots=%zu "
         "offset_ns=%lld bound_ns=%lld edges=%s\n",
         source->info.source, ROLES[source->info.role],
@@ -95,7 +99,8 @@ static void print_source(struct rkt_store_reader *reader, const struct rkt_store
         (unsigned long long)totals.counts[RKT_EVENT_COMM], (unsigned long long)totals.step_count,
         (unsigned long long)totals.counts[RKT_EVENT_CLOCK_PAIR],
         (unsigned long long)totals.counts[RKT_EVENT_CLOCK_EXCHANGE],
-        (unsigned long long)totals.event_count, (unsigned long long)totals.mark_count,
+        (unsigned long long)totals.event_count, (unsigned long long)totals.counts[RKT_EVENT_NCCL],
+        (unsigned long long)(totals.gap_ns / 1000000), (unsigned long long)totals.mark_count,
         (unsigned long long)totals.lost_count, (unsigned long long)totals.named_count,
         source->has_end ? REASONS[source->end.reason] : "none",
         source->end.reason == RKT_END_SIGNALED ? source->end.signal_number : source->end.exit_code,
