@@ -92,6 +92,9 @@ kill -USR2 "$mpi_pid"
 until_true orders_are 2
 job_ends_well
 one_window "two signals"
+# Closed for seconds while the job goes on: no tool has taken CUPTI from us.
+"$ranktrace" report "$work/out" >"$work/report"
+! grep -q "was not recorded" "$work/report" || fail "a closed window is taken for a gap"
 
 run_job 600 --delay 3s --duration 2s
 job_ends_well
