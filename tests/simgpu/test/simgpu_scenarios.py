@@ -200,9 +200,16 @@ SCENARIOS = {"clean": clean, "slow-compute": slow_compute, "slow-input": slow_in
              "pageable-input": pageable_input}
 
 
-def graphs(rank):
+def graphs(ranks):
+    for rank in ranks:
+        check_graphs(rank)
+    check_meetings(ranks)
+
+
+def check_graphs(rank):
     truth = rank.truth
     train = rank.of("train_")
+    check(len(rank.of("ncclDevKernel_AllReduce")) == truth["collectives"], "collectives")
     check(truth["graph_launches"] == STEPS - 1, "all steps but the first are launched as a graph")
     check(rank.calls[CALL_GRAPH_LAUNCH] == truth["graph_launches"], "calls")
     check(len(train) == truth["kernels"], "kernels")
@@ -211,13 +218,15 @@ def graphs(rank):
     check(len({kernel[3] for kernel in train}) < len(train) / 4, "nodes have their launch's id")
 
 
-def memory_churn(rank):
+def memory_churn(ranks):
+    rank, = ranks
     check(rank.truth["memory_ops"] == 3 * 4 * STEPS, "four operations, three times a step")
     check(rank.calls[CALL_ALLOC] >= 3 * STEPS, "taken from the device")
     check(rank.calls[CALL_ALLOC_ASYNC] == 3 * STEPS, "taken from the pool")
 
 
-def side_kernels(rank):
+def side_kernels(ranks):
+    rank, = ranks
     side = rank.of("train_side")
     check(rank.truth["side_kernels"] == 1001 and len(side) == 1001, "all were launched")
     check(all(end == start for _, start, end, _ in side), "they take no time")
@@ -225,16 +234,17 @@ def side_kernels(rank):
     check("dropped 0" in rank.other, "none was dropped")
 
 
-def thief(rank):
+def thief(ranks):
+    rank, = ranks
     per_step = rank.truth["kernels"] / STEPS
     check(rank.truth["thief_records"] >= 3 * per_step, "it got three steps")
     check(len(rank.of("train_")) <= 2 * per_step, "the first client gets nothing more")
 
 
-# Names of options -> what one rank must show.
-LOADS = {"--graphs": graphs, "--memory-churn 3": memory_churn,
-         "--threads 4 --side-kernels 1001 --rate 4000": side_kernels, "--thief 2:4": thief,
-         "--thief 2:4:finalize": thief}
+# Names of options -> how many ranks, and what they must show.
+LOADS = {"--graphs": (2, graphs), "--memory-churn 3": (1, memory_churn),
+         "--threads 4 --side-kernels 1001 --rate 4000": (1, side_kernels), "--thief 2:4": (1, thief),
+         "--thief 2:4:finalize": (1, thief)}
 
 
 def attempt(name, test):
@@ -254,11 +264,11 @@ def main():
         check_meetings(ranks)
         check_scenario(ranks)
 
-    def load(options, check_load):
-        check_load(run(sys.argv[1], options.split(), rank_count=1)[0])
+    def load(options, rank_count, check_load):
+        check_load(run(sys.argv[1], options.split(), rank_count))
 
     results = [attempt(name, lambda: scenario(name, test)) for name, test in SCENARIOS.items()]
-    results += [attempt(name, lambda: load(name, test)) for name, test in LOADS.items()]
+    results += [attempt(name, lambda: load(name, *test)) for name, test in LOADS.items()]
     return 0 if all(results) else 1
 
 
