@@ -17,7 +17,7 @@
 #include "agent/capture/window.h"
 #include "common/log.h"
 
-#define START_WAIT_S 10 /* longer than a start takes whose sidecar does not answer */
+#define START_WAIT_MS 10000 /* longer than a start takes whose sidecar does not answer */
 
 enum capture_state {
     STATE_NEW,
@@ -224,34 +224,30 @@ static void start_and_publish(void)
         rkt_window_start(rkt_capture_started());
 }
 
-/* With the lock, which is given back. */
-static void start_locked(void)
-{
-    if (state_now() == STATE_NEW)
-        start_and_publish();
-    pthread_mutex_unlock(&process.start_lock);
-}
-
 /* Who comes second does not wait, and is off until the first one is through. */
 static void start_once(void)
 {
     int saved_errno = errno;
 
-    if (pthread_mutex_trylock(&process.start_lock) == 0)
-        start_locked();
+    if (pthread_mutex_trylock(&process.start_lock) == 0) {
+        if (state_now() == STATE_NEW)
+            start_and_publish();
+        pthread_mutex_unlock(&process.start_lock);
+    }
     errno = saved_errno;
 }
 
-/* A deadline, as after a fork the lock may be one that nobody gives back. */
+/* With an end, as after a fork the lock may be one that nobody gives back. */
 static void start_or_wait(void)
 {
-    struct timespec until;
+    const struct timespec pause = {.tv_nsec = 1000000};
     int saved_errno = errno;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += START_WAIT_S;
-    if (pthread_mutex_clocklock(&process.start_lock, CLOCK_MONOTONIC, &until) == 0)
-        start_locked();
+    start_once();
+    for (int i = 0; i < START_WAIT_MS && state_now() == STATE_NEW; i++) {
+        (void)nanosleep(&pause, NULL);
+        start_once();
+    }
     errno = saved_errno;
 }
 

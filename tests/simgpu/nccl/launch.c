@@ -222,7 +222,7 @@ static void free_plan(struct plan *plan)
     while (plan->first) {
         struct sim_watch *watch = plan->first;
 
-        plan->first = watch->next;
+        plan->first = watch->plan_next;
         sim_watch_unref(watch);
     }
     pthread_mutex_destroy(&plan->lock);
@@ -261,16 +261,15 @@ static struct sim_watch *share_watch(struct plan *plan, enum side side)
     struct sim_watch *watch = plan->first;
 
     if (watch && plan->waiting != side) {
-        plan->first = watch->next;
+        plan->first = watch->plan_next;
         if (!plan->first)
             plan->end = &plan->first;
-        watch->next = NULL;
         return watch;
     }
     watch = sim_watch_create(plan->tell.mask, (int)count_tasks(plan->tasks));
     if (watch) {
         *plan->end = sim_watch_ref(watch);
-        plan->end = &watch->next;
+        plan->end = &watch->plan_next;
         plan->waiting = side;
     }
     return watch;

@@ -33,7 +33,8 @@ struct sim_watch_op {
 
 /* A kernel under way. Of the gate and of the progress thread; who is last frees it. */
 struct sim_watch {
-    struct sim_watch *next;
+    struct sim_watch *next;      /* of the progress thread */
+    struct sim_watch *plan_next; /* of a captured kernel, see launch.c */
     _Atomic int ref_count;
     /* CLOCK_MONOTONIC; 0 before. Written by the device's thread. */
     _Atomic uint64_t start_ns;
