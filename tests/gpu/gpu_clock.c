@@ -99,6 +99,7 @@ int main(int argc, char **argv)
     client = gpu_client_start(GPU_CALLS_ALL, &why); /* before the first context */
     if (!views || !client) {
         (void)fprintf(stderr, "gpu_clock: %s\n", views ? why : "no memory");
+        free(views);
         return 1;
     }
     gpu_work_open(&work);
