@@ -21,6 +21,8 @@ struct loading {
     struct rkt_arena *arena;
     struct candidate *candidates; /* by rank, then in order of source */
     size_t candidate_count;
+    uint32_t attempt; /* restart count whose processes are taken */
+    size_t other_attempt_count;
 };
 
 void rkt_loaded_ranks_release(struct rkt_loaded_ranks *loaded)
@@ -44,6 +46,23 @@ static int compare_candidates(const void *a, const void *b)
     return (x->position > y->position) - (x->position < y->position);
 }
 
+/*
+ * An elastic restart starts every rank anew, some as another rank: what its attempts did are
+ * different jobs, of which the last one is taken, for all ranks the same.
+ */
+static uint32_t choose_attempt(const struct rkt_store_reader *reader)
+{
+    uint32_t last = 0;
+
+    for (size_t i = 0; i < rkt_store_reader_source_count(reader); i++) {
+        const struct rkt_source_info *info = &rkt_store_reader_source(reader, i)->info;
+
+        if (info->role == RKT_ROLE_RANK && info->restart_count > last)
+            last = info->restart_count;
+    }
+    return last;
+}
+
 /* A process that never knew its rank gets the next number, as a store of one such process does. */
 static enum rkt_status collect_candidates(struct loading *loading, struct rkt_error *err)
 {
@@ -51,6 +70,7 @@ static enum rkt_status collect_candidates(struct loading *loading, struct rkt_er
     enum rkt_status status = RKT_OK;
     uint32_t next_rank = 0;
 
+    loading->attempt = choose_attempt(loading->reader);
     loading->candidates = calloc(count + 1, sizeof(*loading->candidates));
     if (!loading->candidates)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu sources", count);
@@ -67,6 +87,10 @@ static enum rkt_status collect_candidates(struct loading *loading, struct rkt_er
 
         if (info->role != RKT_ROLE_RANK)
             continue;
+        if (info->restart_count != loading->attempt) {
+            loading->other_attempt_count++;
+            continue;
+        }
         *to = (struct candidate){info->rank_known ? info->rank : next_rank++, i};
         loading->candidate_count++;
         if (!info->rank_known && info->file[0] != '\0')
@@ -96,15 +120,13 @@ static bool has_step_marks(const struct rkt_rank_trace *trace)
 
 /*
  * Of processes with one RANK the main one is the first that made a communicator, else the one with
- * step marks, else with most GPU work. After an elastic restart the last attempt counts.
+ * step marks, else with most GPU work.
  */
 static bool is_better(const struct rkt_rank_trace *trace, const struct rkt_rank_trace *best)
 {
     bool trace_has_comm = trace->comm_count > 0;
     bool best_has_comm = best->comm_count > 0;
 
-    if (trace->source.info.restart_count != best->source.info.restart_count)
-        return trace->source.info.restart_count > best->source.info.restart_count;
     if (trace_has_comm != best_has_comm)
         return trace_has_comm;
     if (trace_has_comm)
@@ -195,6 +217,17 @@ static enum rkt_status tally_losses(void *ctx, const struct rkt_event *events, s
     return RKT_OK;
 }
 
+static enum rkt_status note_attempts(struct loading *loading, struct rkt_error *err)
+{
+    if (loading->other_attempt_count == 0)
+        return RKT_OK;
+    return rkt_add_note(
+        loading->result, loading->arena, 1, err,
+        "the job was restarted: the numbers are of its last attempt, restart %u; %zu "
+        "processes of earlier attempts are in no number",
+        loading->attempt, loading->other_attempt_count);
+}
+
 /* Sidecars tell what was lost on the way; helpers are counted, and no more. */
 static enum rkt_status load_others(struct loading *loading, struct rkt_error *err)
 {
@@ -262,6 +295,8 @@ enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
 
     result->run = rkt_store_reader_run(reader);
     status = collect_candidates(&loading, err);
+    if (status == RKT_OK)
+        status = note_attempts(&loading, err);
     if (status == RKT_OK)
         status = load_all(&loading, err);
     if (status == RKT_OK)

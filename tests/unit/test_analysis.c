@@ -42,7 +42,8 @@ static void analyse(struct fixture *fx)
     fx->result = rkt_analysis_result(fx->analysis);
 }
 
-static uint32_t add_process(struct fixture *fx, uint8_t role, int rank, uint64_t pid)
+static uint32_t add_attempt(struct fixture *fx, uint8_t role, int rank, uint64_t pid,
+                            uint32_t restart_count)
 {
     struct rkt_source_info info = {
         .producer = RKT_PRODUCER_CAPTURE,
@@ -51,10 +52,16 @@ static uint32_t add_process(struct fixture *fx, uint8_t role, int rank, uint64_t
         .rank_known = rank >= 0,
         .rank = rank >= 0 ? (uint32_t)rank : 0,
         .world_size = 4,
+        .restart_count = restart_count,
         .pid = pid,
     };
 
     return store_add_source(&fx->maker, info);
+}
+
+static uint32_t add_process(struct fixture *fx, uint8_t role, int rank, uint64_t pid)
+{
+    return add_attempt(fx, role, rank, pid, 0);
 }
 
 static void add_kernel(struct fixture *fx, uint32_t source, uint64_t start_ns, uint64_t end_ns)
@@ -143,6 +150,26 @@ static void helpers_and_further_processes_of_a_rank_are_in_no_number(void **stat
     assert_int_equal(fx->result->ranks[0].run.parts.window_ns, 100);
     expect_note(fx, "1 helper");
     expect_note(fx, "2 processes carried rank 0; process 3 is taken");
+}
+
+/* Rank 1 did not come back: the work of its first attempt has nothing to do with the second. */
+static void of_a_restarted_job_the_last_attempt_is_taken_for_all_ranks(void **state)
+{
+    struct fixture *fx = *state;
+    uint32_t first = add_attempt(fx, RKT_ROLE_RANK, 0, 10, 0);
+    uint32_t gone = add_attempt(fx, RKT_ROLE_RANK, 1, 11, 0);
+    uint32_t second = add_attempt(fx, RKT_ROLE_RANK, 0, 12, 1);
+
+    add_kernel(fx, first, 1000, 9000);
+    add_kernel(fx, gone, 1000, 9000);
+    add_kernel(fx, second, 20000, 20100);
+    analyse(fx);
+    assert_int_equal(fx->result->rank_count, 1);
+    assert_int_equal(fx->result->ranks[0].trace->source.info.pid, 12);
+    assert_int_equal(fx->result->ranks[0].run.parts.window_ns, 100);
+    expect_note(fx, "of its last attempt, restart 1; 2 processes of earlier attempts");
+    expect_note(fx, "3 of 4 ranks are missing (1 to 3)");
+    assert_false(has_note(fx, "carried rank"));
 }
 
 static void of_processes_without_a_communicator_the_one_with_most_work_is_main(void **state)
@@ -387,6 +414,7 @@ int main(void)
         TEST(ranks_come_by_number_whatever_their_order_in_the_store),
         TEST(missing_ranks_are_listed),
         TEST(helpers_and_further_processes_of_a_rank_are_in_no_number),
+        TEST(of_a_restarted_job_the_last_attempt_is_taken_for_all_ranks),
         TEST(of_processes_without_a_communicator_the_one_with_most_work_is_main),
         TEST(a_process_that_knew_no_rank_gets_the_next_free_one),
         TEST(how_a_rank_ended_and_what_it_lost_is_said),
