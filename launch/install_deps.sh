@@ -7,7 +7,7 @@
 set -euo pipefail
 
 build=(cmake ninja-build gcc g++ pkg-config libc6-dev libzstd-dev libmsgpack-dev zlib1g-dev
-       libopenmpi-dev openmpi-bin libpmix-dev libsimdjson-dev python3)
+       libopenmpi-dev openmpi-bin libpmix-dev libsimdjson-dev libsqlite3-dev python3)
 tests=(libcmocka-dev clang clang-format clang-tidy libclang-rt-14-dev python3-msgpack
        python3-zstandard python3-torch python3-numpy procps iproute2)
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "analysis/import/import_state.h"
+#include "analysis/import/nsys.h"
 #include "common/clock.h"
 
 #define THREADS_MAX 256u
@@ -159,27 +160,87 @@ static struct rkt_run_info run_info(void)
     return run;
 }
 
-static enum rkt_status list_items(struct rkt_import_state *import,
-                                  const struct rkt_import_paths *paths, struct rkt_error *err)
+/* A file is one item; an SQLite file one for each process in it. */
+static enum rkt_status count_parts(struct rkt_import_path *path, size_t *count_out,
+                                   struct rkt_error *err)
+{
+    struct rkt_error inner = {0};
+    enum rkt_status status;
+
+    *count_out = 1;
+    if (!path->is_sqlite)
+        return RKT_OK;
+    status = rkt_nsys_count_parts(path->path, count_out, &inner);
+    if (status == RKT_ERR_FORMAT && path->from_folder) {
+        path->is_sqlite = false; /* read as JSON, it is skipped with what it looks like */
+        return RKT_OK;
+    }
+    return status == RKT_OK ? RKT_OK : rkt_fail(err, status, "%s: %s", path->path, inner.text);
+}
+
+static void list_item(struct rkt_import_state *import, const struct rkt_import_path *path,
+                      size_t part, size_t part_count)
+{
+    struct rkt_import_item *item = &import->items[import->item_count];
+    struct rkt_import_file *file = &import->report->files[import->item_count++];
+
+    item->path = path;
+    item->file = file;
+    item->is_sqlite = path->is_sqlite;
+    item->part = (uint32_t)part;
+    item->part_count = (uint32_t)part_count;
+    (void)snprintf(file->path, sizeof(file->path),
+                   part_count > 1 ? "%s (process %zu of %zu)" : "%s", path->path, part + 1,
+                   part_count);
+}
+
+/* How many items the files are, by file, and in all. */
+static enum rkt_status count_items(struct rkt_import_state *import, struct rkt_import_paths *paths,
+                                   size_t *counts, size_t *total_out, struct rkt_error *err)
 {
     struct rkt_import_progress *progress = import->options->progress;
     uint64_t total_bytes = 0;
 
-    import->report->files = calloc(paths->count + 1, sizeof(*import->report->files));
-    import->items = calloc(paths->count + 1, sizeof(*import->items));
-    if (!import->report->files || !import->items)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu files", paths->count);
-    import->report->file_count = paths->count;
-    import->item_count = paths->count;
     for (size_t i = 0; i < paths->count; i++) {
-        import->items[i].path = &paths->items[i];
-        import->items[i].file = &import->report->files[i];
-        (void)snprintf(import->report->files[i].path, sizeof(import->report->files[i].path), "%s",
-                       paths->items[i].path);
+        enum rkt_status status;
+
+        paths->items[i].is_sqlite = rkt_nsys_is_sqlite(paths->items[i].path);
+        status = count_parts(&paths->items[i], &counts[i], err);
+        if (status != RKT_OK)
+            return status;
+        *total_out += counts[i];
         total_bytes += paths->items[i].bytes;
     }
     if (progress)
         atomic_store_explicit(&progress->total_bytes, total_bytes, memory_order_relaxed);
+    return RKT_OK;
+}
+
+static enum rkt_status list_items(struct rkt_import_state *import, struct rkt_import_paths *paths,
+                                  struct rkt_error *err)
+{
+    size_t *counts = calloc(paths->count + 1, sizeof(*counts));
+    size_t total = 0;
+    enum rkt_status status =
+        counts ? count_items(import, paths, counts, &total, err)
+               : rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu files", paths->count);
+
+    if (status != RKT_OK) {
+        free(counts);
+        return status;
+    }
+    import->report->files = calloc(total + 1, sizeof(*import->report->files));
+    import->items = calloc(total + 1, sizeof(*import->items));
+    if (!import->report->files || !import->items) {
+        free(counts);
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu files", total);
+    }
+    for (size_t i = 0; i < paths->count; i++) {
+        for (size_t part = 0; part < counts[i]; part++)
+            list_item(import, &paths->items[i], part, counts[i]);
+    }
+    free(counts);
+    import->report->file_count = import->item_count;
     return RKT_OK;
 }
 
@@ -214,8 +275,8 @@ static int by_rank_and_time(const void *a, const void *b)
     return (p->first_ns > q->first_ns) - (p->first_ns < q->first_ns);
 }
 
-static enum rkt_status import_paths(struct rkt_import_state *import,
-                                    const struct rkt_import_paths *paths, struct rkt_error *err)
+static enum rkt_status import_paths(struct rkt_import_state *import, struct rkt_import_paths *paths,
+                                    struct rkt_error *err)
 {
     const struct rkt_import_options *options = import->options;
     enum rkt_status status = check_output(options, paths, err);

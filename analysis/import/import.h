@@ -7,7 +7,7 @@
  *
  * Place:   trace files -> [import] -> store -> the same analysis as a captured run.
  * Files:   by content, not by name: JSON (an object or the bare array), plain or packed by gzip or
- *          zstd.
+ *          zstd; exports of Nsight Systems in SQLite, each process of which is a rank.
  * Rank:    the caller's word, else distributedInfo, else the args of collectives, else the file's
  *          name, else the order given, with a note.
  * Windows: files of one rank that follow each other in time become one source with gaps between
@@ -61,7 +61,7 @@ struct rkt_import_file {
     const char *rank_source; /* "distributedInfo", "collective args", "file name", "order" ... */
     uint32_t world_size;     /* as the file claims; 0 unknown */
     char host[128];
-    uint64_t json_bytes;
+    uint64_t json_bytes;            /* or the file's, which is no JSON */
     uint64_t read_count;            /* events in the file */
     uint64_t fates[RKT_FATE_COUNT]; /* what became of them; their sum is read_count */
     bool is_aligned;                /* its times are those of a calendar */

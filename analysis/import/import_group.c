@@ -7,6 +7,7 @@
 
 #include "analysis/import/import_state.h"
 #include "analysis/import/kineto.h"
+#include "analysis/import/nsys.h"
 #include "common/checked.h"
 #include "common/clock.h"
 #include "common/frame.h"
@@ -157,7 +158,7 @@ static void note_facts(struct rkt_import_file *file, const struct rkt_trace_fact
 
     file->world_size = facts->world_size;
     file->json_bytes = json->json_bytes;
-    file->read_count = json->event_count + json->damaged_count;
+    file->read_count = facts->read_count;
     memcpy(file->fates, facts->fates, sizeof(file->fates));
     (void)snprintf(file->host, sizeof(file->host), "%s", facts->host);
     if (facts->fates[RKT_FATE_STORED] == 0)
@@ -358,13 +359,39 @@ static enum rkt_status read_text(struct reading *reading, struct rkt_import_item
     return take_facts(reading, item, &facts, err);
 }
 
+static enum rkt_status read_sqlite(struct reading *reading, struct rkt_import_item *item,
+                                   struct rkt_error *err)
+{
+    struct rkt_import_progress *progress = reading->import->options->progress;
+    struct rkt_trace_facts facts;
+    struct rkt_text_damage damage;
+    struct rkt_error inner = {0};
+    enum rkt_status status =
+        rkt_nsys_read(item->path->path, item->part, reading->writer, &facts, &damage, &inner);
+
+    if (progress)
+        atomic_fetch_add_explicit(&progress->done_bytes, item->path->bytes / item->part_count,
+                                  memory_order_relaxed);
+    if (status != RKT_OK)
+        return rkt_fail(err, status, "%s: %s", item->path->path, inner.text);
+    item->file->is_damaged = damage.is_damaged;
+    if (damage.is_damaged)
+        rkt_import_add_note(item->file, "damaged: %s; kept what could be read", damage.what);
+    reading->is_damaged |= damage.is_damaged;
+    facts.json.json_bytes = item->path->bytes / item->part_count;
+    return take_facts(reading, item, &facts, err);
+}
+
 static enum rkt_status read_item(struct reading *reading, struct rkt_import_item *item,
                                  struct rkt_error *err)
 {
     struct rkt_import_progress *progress = reading->import->options->progress;
     struct rkt_text_source *source = NULL;
-    enum rkt_status status = rkt_text_source_open(item->path->path, &source, err);
+    enum rkt_status status;
 
+    if (item->is_sqlite)
+        return read_sqlite(reading, item, err);
+    status = rkt_text_source_open(item->path->path, &source, err);
     if (status != RKT_OK)
         return status;
     if (progress)

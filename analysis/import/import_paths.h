@@ -21,6 +21,7 @@
 struct rkt_import_path {
     char *path;
     bool from_folder; /* not named by the user: skipped if it is no trace */
+    bool is_sqlite;
     uint64_t bytes;
 };
 

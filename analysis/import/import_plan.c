@@ -40,8 +40,10 @@ static void peek_at(const struct rkt_import_state *import, struct rkt_import_ite
     struct rkt_import_peek *peek = &item->peek;
 
     *peek = NOTHING;
-    if (import->item_count > 1)
+    if (import->item_count > 1 && !item->is_sqlite)
         peek_json(item->path->path, peek);
+    if (item->part_count > 1)
+        return; /* a name of all its processes is the rank of none */
     if (rkt_rank_names_given(&import->names, item->path->path, &peek->rank)) {
         peek->has_rank = true;
         peek->rank_source = "--rank";
@@ -123,8 +125,9 @@ static const struct rkt_import_item *find_copy(const struct rkt_import_group *gr
 
 static enum rkt_status place(struct plan *plan, struct rkt_import_item *item, struct rkt_error *err)
 {
-    struct rkt_import_group *group =
-        item->peek.has_rank ? group_of_rank(plan, item->peek.rank) : add_group(plan->import);
+    struct rkt_import_group *group = item->peek.has_rank && !item->is_sqlite
+                                         ? group_of_rank(plan, item->peek.rank)
+                                         : add_group(plan->import);
     const struct rkt_import_item *copy = group ? find_copy(group, item) : NULL;
 
     if (copy) {

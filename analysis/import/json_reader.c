@@ -500,7 +500,8 @@ static enum rkt_status no_json(const struct reader *reader)
         {"PK\3\4", 4, "a zip archive: unpack it first"},
         {"\xfd\x37zXZ", 5, "compressed by xz: decompress it first"},
         {"BZh", 3, "compressed by bzip2: decompress it first"},
-        {"SQLite format 3", 15, "an SQLite file, and those cannot be imported"},
+        {"SQLite format 3", 15,
+         "an SQLite file, and this build has no SQLite: build it with libsqlite3-dev"},
         {"RKTF", 4, "a ranktrace store already"},
         {"<", 1, "HTML or XML"},
     };

@@ -210,6 +210,7 @@ static enum rkt_status end_losses(struct rkt_kineto *kineto, struct rkt_error *e
                                       json->damaged_count, json->damaged_bytes, err);
 
     kineto->facts.fates[RKT_FATE_DAMAGED] = json->damaged_count;
+    kineto->facts.read_count = json->event_count + json->damaged_count;
     for (int kind = 0; kind < RKT_EVENT_KIND_COUNT && status == RKT_OK; kind++)
         status = add_loss(kineto, RKT_LOSS_BAD_STAMP, (enum rkt_event_kind)kind,
                           kineto->rejected[kind], 0, err);

@@ -49,6 +49,7 @@ const char *rkt_fate_text(enum rkt_fate fate);
 
 struct rkt_trace_facts {
     struct rkt_json_stats json; /* JSON only */
+    uint64_t read_count;        /* events in the file: the sum of their fates */
     uint64_t fates[RKT_FATE_COUNT];
     bool is_trace; /* has members or events that only a trace has */
     bool has_rank;

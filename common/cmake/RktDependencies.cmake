@@ -81,6 +81,12 @@ if(RKT_HAVE_SIMDJSON)
   enable_language(CXX)
 endif()
 
+if(NOT RKT_WITH_SQLITE STREQUAL "OFF")
+  find_package(SQLite3 3.7 QUIET)
+endif()
+rkt_feature(SQLITE "${SQLite3_FOUND}" "SQLite ${SQLite3_VERSION}: import of Nsight Systems' exports"
+            "install libsqlite3-dev; without it 'merge' cannot read exports of Nsight Systems")
+
 function(rkt_print_summary)
   get_property(lines GLOBAL PROPERTY RKT_SUMMARY_LINES)
   message(STATUS "")

@@ -7,7 +7,7 @@ set(RKT_SANITIZE "" CACHE STRING "Sanitizers, comma separated: address,undefined
 set(RKT_MPIEXEC_FLAGS "--oversubscribe" CACHE STRING
     "Extra mpiexec flags of the tests; MPICH knows no --oversubscribe")
 
-foreach(feature MPI PMIX CUDA NCCL SIMDJSON)
+foreach(feature MPI PMIX CUDA NCCL SIMDJSON SQLITE)
   set(RKT_WITH_${feature} AUTO CACHE STRING "AUTO, ON (absent is an error) or OFF")
   set_property(CACHE RKT_WITH_${feature} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
