@@ -138,6 +138,15 @@ static enum rkt_status note_losses(struct rkt_result *result, size_t position,
     return status;
 }
 
+static bool is_nccl_by_nvtx(const struct rkt_rank_trace *trace)
+{
+    for (size_t i = 0; i < trace->op_count; i++) {
+        if (trace->ops[i].is_by_nvtx)
+            return true;
+    }
+    return false;
+}
+
 static size_t count_whole_graphs(const struct rkt_rank_trace *trace)
 {
     size_t count = 0;
@@ -161,6 +170,13 @@ static enum rkt_status note_capture(struct rkt_result *result, size_t position,
                               "rank %u: GPU work was not recorded for %.3f s, as another tool had "
                               "CUPTI, or CUPTI was in trouble; that time counts as idle",
                               rank, (double)trace->capture_off_ns / 1e9);
+    if (status == RKT_OK && is_nccl_by_nvtx(trace))
+        status =
+            rkt_add_note(result, arena, 0, err,
+                         "rank %u: NCCL was seen through its NVTX ranges only (it is older than "
+                         "2.23, or another tool has its profiler): without sequence numbers, "
+                         "sizes in bytes",
+                         rank);
     if (status == RKT_OK && graph_count > 0)
         status = rkt_add_note(result, arena, 1, err,
                               "rank %u: %zu launches of CUDA graphs were recorded as one piece "

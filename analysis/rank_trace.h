@@ -111,6 +111,7 @@ struct rkt_op {
     uint32_t work;           /* index in works; RKT_INDEX_NONE */
     uint8_t type;            /* enum rkt_nccl_type */
     uint8_t is_graph;
+    uint8_t is_by_nvtx; /* of NCCL's NVTX ranges: no sequence, no bracket around the launch */
     struct rkt_event_nccl nccl;
 };
 

@@ -153,6 +153,28 @@ static void close_group(struct linker *linker, const struct group *group, size_t
     }
 }
 
+/* NCCL without a plugin tells of no launches: those inside the group whose kernels are NCCL's. */
+static void find_launches_of(const struct linker *linker, const struct rkt_op *op,
+                             struct group *group)
+{
+    const struct rkt_rank_trace *trace = linker->trace;
+    int64_t slack_ns = trace->clock_error_ns;
+    size_t at = find_launch(linker, op->thread_id, op->start_ns - slack_ns);
+
+    for (; at < linker->launch_count && linker->launches[at].key == op->thread_id; at++) {
+        const struct rkt_call *call = &trace->calls[linker->launches[at].index];
+        uint32_t kernel = first_kernel_of(linker, call->correlation_id);
+
+        if (call->start_ns > op->end_ns + slack_ns)
+            return;
+        if (kernel == RKT_INDEX_NONE || kernel == group->work ||
+            trace->works[kernel].work_class != RKT_WORK_COMM)
+            continue; /* the driver's call inside the runtime's has the same kernel */
+        group->work = kernel;
+        group->launch_count++;
+    }
+}
+
 static void link_thread(struct linker *linker, size_t begin, size_t end)
 {
     struct group group = {.begin = begin, .work = RKT_INDEX_NONE};
@@ -163,6 +185,8 @@ static void link_thread(struct linker *linker, size_t begin, size_t end)
         if (op->type == RKT_NCCL_GROUP_API) {
             close_group(linker, &group, i);
             group = (struct group){.begin = i, .work = RKT_INDEX_NONE};
+            if (op->is_by_nvtx)
+                find_launches_of(linker, op, &group);
         } else if (op->type == RKT_NCCL_KERNEL_LAUNCH) {
             group.work = kernel_of_bracket(linker, op);
             if (group.work == RKT_INDEX_NONE)
@@ -228,6 +252,7 @@ static enum rkt_status build_ops(struct rkt_rank_trace *trace, const struct rkt_
         op->work = RKT_INDEX_NONE;
         op->type = event->type;
         op->is_graph = (event->flags & RKT_FLAG_GRAPH) != 0;
+        op->is_by_nvtx = (event->flags & RKT_FLAG_BY_NVTX) != 0;
         op->nccl = event->nccl;
         trace->op_count++;
     }

@@ -36,6 +36,7 @@ static const struct {
     CALL(callback_name, "cuptiGetCallbackName", false),
     CALL(enable_runtime_api, "cuptiActivityEnableRuntimeApi", false),
     CALL(enable_driver_api, "cuptiActivityEnableDriverApi", false),
+    CALL(stream_id, "cuptiGetStreamIdEx", false),
 #undef CALL
 };
 

@@ -27,6 +27,7 @@ struct rkt_cupti_library {
     __typeof__(&cuptiGetCallbackName) callback_name;
     __typeof__(&cuptiActivityEnableRuntimeApi) enable_runtime_api;
     __typeof__(&cuptiActivityEnableDriverApi) enable_driver_api;
+    __typeof__(&cuptiGetStreamIdEx) stream_id;
 };
 
 /* False, with the reason, where there is no CUPTI, or one that lacks a call we cannot do without. */

@@ -315,3 +315,11 @@ int InitializeInjection(void)
     errno = saved_errno;
     return 1;
 }
+
+bool rkt_cupti_source_stream_id(struct rkt_cupti_source *source, void *stream, uint32_t *id_out)
+{
+    /* acquire: the library, as the start has opened it */
+    return atomic_load_explicit(&source->is_on, memory_order_acquire) &&
+           source->library.stream_id &&
+           source->library.stream_id(NULL, stream, 0, id_out) == CUPTI_SUCCESS;
+}

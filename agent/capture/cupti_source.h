@@ -45,4 +45,10 @@ bool rkt_cupti_source_stop(struct rkt_cupti_source *source);
  */
 bool rkt_cupti_source_set_open(struct rkt_cupti_source *source, bool is_open);
 
+/*
+ * The number by which records know a stream (a CUstream) of the current context. Any thread of the
+ * job. False where CUPTI is off, or does not know the stream.
+ */
+bool rkt_cupti_source_stream_id(struct rkt_cupti_source *source, void *stream, uint32_t *id_out);
+
 #endif

@@ -319,6 +319,23 @@ static void name_device_w(int device, const wchar_t *name)
         name_object_wide(RKT_NAMED_DEVICE, (uint64_t)device, name);
 }
 
+/* A cudaStream_t is the driver's CUstream. */
+static void name_stream_a(void *stream, const char *name)
+{
+    struct rkt_capture *capture = recording();
+
+    if (capture)
+        rkt_nvtx_name_stream(capture, stream, rkt_nvtx_text(capture->intern, name));
+}
+
+static void name_stream_w(void *stream, const wchar_t *name)
+{
+    struct rkt_capture *capture = recording();
+
+    if (capture)
+        rkt_nvtx_name_stream(capture, stream, rkt_nvtx_text_wide(capture->intern, name));
+}
+
 static const void *resource_create(const void *domain, const struct rkt_nvtx_resource *resource)
 {
     struct rkt_capture *capture = recording();
@@ -335,6 +352,10 @@ static const void *resource_create(const void *domain, const struct rkt_nvtx_res
     case RKT_NVTX_RESOURCE_CUDA_DEVICE:
     case RKT_NVTX_RESOURCE_CUDART_DEVICE:
         rkt_nvtx_name_object(capture, RKT_NAMED_DEVICE, (uint32_t)resource->id.number, name_id);
+        break;
+    case RKT_NVTX_RESOURCE_CUDA_STREAM:
+    case RKT_NVTX_RESOURCE_CUDART_STREAM:
+        rkt_nvtx_name_stream(capture, resource->id.pointer, name_id);
         break;
     default: /* it stands for nothing that is recorded */
         break;
@@ -454,6 +475,10 @@ static const struct entry ENTRIES[] = {
     ENTRY(RKT_NVTX_CORE2, RKT_NVTX_DOMAIN_CREATE_W, domain_create_w),
     ENTRY(RKT_NVTX_CUDA, RKT_NVTX_NAME_CUDEVICE_A, name_device_a),
     ENTRY(RKT_NVTX_CUDA, RKT_NVTX_NAME_CUDEVICE_W, name_device_w),
+    ENTRY(RKT_NVTX_CUDA, RKT_NVTX_NAME_CUSTREAM_A, name_stream_a),
+    ENTRY(RKT_NVTX_CUDA, RKT_NVTX_NAME_CUSTREAM_W, name_stream_w),
+    ENTRY(RKT_NVTX_CUDART, RKT_NVTX_NAME_CUDASTREAM_A, name_stream_a),
+    ENTRY(RKT_NVTX_CUDART, RKT_NVTX_NAME_CUDASTREAM_W, name_stream_w),
     ENTRY(RKT_NVTX_CUDART, RKT_NVTX_NAME_CUDADEVICE_A, name_device_a),
     ENTRY(RKT_NVTX_CUDART, RKT_NVTX_NAME_CUDADEVICE_W, name_device_w),
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/capture/cupti_source.h"
 #include "agent/capture/nvtx_nccl.h"
 #include "agent/capture/open_events.h"
 #include "agent/capture/steps.h"
@@ -287,6 +288,14 @@ void rkt_nvtx_name_object(struct rkt_capture *capture, enum rkt_named_object wha
 
     if (name_id != 0)
         (void)rkt_threads_push(capture->threads, &event);
+}
+
+void rkt_nvtx_name_stream(struct rkt_capture *capture, void *stream, uint32_t name_id)
+{
+    uint32_t stream_id;
+
+    if (rkt_cupti_source_stream_id(capture->cupti, stream, &stream_id))
+        rkt_nvtx_name_object(capture, RKT_NAMED_STREAM, stream_id, name_id);
 }
 
 uint64_t rkt_nvtx_register_schema(struct rkt_capture *capture, uint32_t domain,

@@ -55,6 +55,9 @@ void rkt_nvtx_mark(struct rkt_capture *capture, const struct rkt_nvtx_says *says
 void rkt_nvtx_name_object(struct rkt_capture *capture, enum rkt_named_object what,
                           uint64_t object_id, uint32_t name_id);
 
+/* Likewise for a stream, by its CUDA handle; nothing where CUPTI does not know it. */
+void rkt_nvtx_name_stream(struct rkt_capture *capture, void *stream, uint32_t name_id);
+
 /* Schemas of this domain's payloads. */
 uint64_t rkt_nvtx_register_schema(struct rkt_capture *capture, uint32_t domain,
                                   const struct rkt_nvtx_schema *schema);

@@ -70,6 +70,10 @@ rkt_test(unit_real_nccl SOURCES test_real_nccl.c real_nccl.c capture_job.c
          LINK rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
 
 # A process with the stand-ins for CUDA and CUPTI; the library finds the latter by the loader's path.
+rkt_test(unit_nvtx_gpu SOURCES test_nvtx_gpu.c nvtx_host.c gpu_job.c capture_job.c
+                              ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
+         LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda ${CMAKE_DL_LIBS} Threads::Threads
+         LABELS unit)
 rkt_test(unit_capture_gpu SOURCES test_capture_gpu.c gpu_job.c capture_job.c
                                   ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
          LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda Threads::Threads LABELS unit)
@@ -92,6 +96,7 @@ rkt_test(unit_capture_train SOURCES test_capture_train.c capture_job.c
 
 if(CMOCKA_FOUND)
   add_dependencies(unit_capture_gpu simgpu_cupti)
+  add_dependencies(unit_nvtx_gpu simgpu_cupti)
   foreach(kind old hostile) # each under a name that no CUPTI of NVIDIA's has
     add_library(${kind}_cupti SHARED ${kind}_cupti.c)
     rkt_target_defaults(${kind}_cupti)
@@ -107,10 +112,10 @@ if(CMOCKA_FOUND)
   add_dependencies(unit_capture_train simgpu_cuda simgpu_cupti simgpu_nccl simgpu_train)
   target_compile_definitions(unit_capture_train PRIVATE
     RKT_TEST_TRAIN="$<TARGET_FILE:simgpu_train>")
-  set_tests_properties(unit_capture_gpu unit_capture_cupti
+  set_tests_properties(unit_capture_gpu unit_nvtx_gpu unit_capture_cupti
                        unit_capture_train unit_capture_window PROPERTIES ENVIRONMENT
     LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/simgpu)
-  foreach(test unit_nccl_plugin unit_nccl_levels unit_nvtx unit_nvtx_nccl
+  foreach(test unit_nvtx_gpu unit_nccl_plugin unit_nccl_levels unit_nvtx unit_nvtx_nccl
                unit_real_nccl_nvtx unit_real_nvtx unit_real_cupti unit_real_nccl unit_capture_gpu unit_capture_cupti
                unit_capture_train unit_capture_window)
     add_dependencies(${test} ranktrace_capture)

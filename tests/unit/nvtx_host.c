@@ -66,6 +66,7 @@ static void take_core(struct nvtx_host *host)
     TAKE(name_thread_a, RKT_NVTX_CORE, RKT_NVTX_NAME_THREAD_A);
     TAKE(name_thread_w, RKT_NVTX_CORE, RKT_NVTX_NAME_THREAD_W);
     TAKE(name_cudevice_a, RKT_NVTX_CUDA, RKT_NVTX_NAME_CUDEVICE_A);
+    TAKE(name_custream_a, RKT_NVTX_CUDA, RKT_NVTX_NAME_CUSTREAM_A);
     TAKE(name_cudadevice_w, RKT_NVTX_CUDART, RKT_NVTX_NAME_CUDADEVICE_W);
 }
 

@@ -45,6 +45,7 @@ struct nvtx_host {
     /* CUDA's driver and runtime */
     void (*name_cudevice_a)(int, const char *);
     void (*name_cudadevice_w)(int, const wchar_t *);
+    void (*name_custream_a)(void *, const char *);
 
     /* payloads */
     uint64_t (*schema_register)(const void *, const struct rkt_nvtx_schema *);

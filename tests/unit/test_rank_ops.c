@@ -96,6 +96,49 @@ static void operations_whose_kernel_is_not_there_join_none(void **state)
     assert_int_equal(fx->trace->ops[1].work, RKT_INDEX_NONE);
 }
 
+static void add_by_nvtx(struct rank_store *fx, enum rkt_nccl_type type, uint64_t count,
+                        uint64_t start_ns, uint64_t end_ns)
+{
+    add_event(
+        fx, (struct rkt_event){
+                .kind = RKT_EVENT_NCCL,
+                .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+                .type = (uint8_t)type,
+                .flags = RKT_FLAG_BY_NVTX,
+                .thread_id = MAIN,
+                .start_ns = start_ns,
+                .end_ns = end_ns,
+                .nccl = {.seq = UINT64_MAX, .count = count, .datatype = RKT_DATATYPE_BYTE_COUNT}});
+}
+
+/* One call by itself, with other work launched around it; and a group with one kernel for both. */
+static void calls_that_nvtx_tells_join_the_kernel_launched_inside(void **state)
+{
+    struct rank_store *fx = *state;
+    const uint64_t t = SECOND;
+
+    add_pairs(fx);
+    add_call(fx, "cudaLaunchKernel", 4, real(t + 10), real(t + 20));
+    add_kernel(fx, "gemm", 4, real(t + 300), real(t + 400));
+    add_by_nvtx(fx, RKT_NCCL_GROUP_API, UINT64_MAX, t + 5000, t + 9000);
+    add_by_nvtx(fx, RKT_NCCL_COLL_API, 4000, t + 5000, t + 9000);
+    add_call(fx, "cudaLaunchKernelExC", 5, real(t + 7000), real(t + 8000));
+    add_call(fx, "cuLaunchKernelEx", 5, real(t + 7100), real(t + 7900));
+    add_kernel(fx, "ncclKernel_AllReduce_RING_LL_Sum_float", 5, real(t + 8000), real(t + 9900));
+    add_by_nvtx(fx, RKT_NCCL_GROUP_API, UINT64_MAX, t + 20000, t + 40000);
+    add_by_nvtx(fx, RKT_NCCL_P2P_API, 100, t + 21000, t + 22000);
+    add_by_nvtx(fx, RKT_NCCL_P2P_API, 200, t + 23000, t + 24000);
+    add_call(fx, "cuLaunchKernelEx", 6, real(t + 35000), real(t + 36000));
+    add_kernel(fx, "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", 6, real(t + 37000),
+               real(t + 38000));
+    rank_store_load(fx, NULL);
+    assert_int_equal(fx->trace->works[0].op_count, 0);
+    assert_int_equal(fx->trace->works[1].op_count, 1);
+    assert_int_equal(fx->trace->ops[fx->trace->works[1].op].nccl.count, 4000);
+    assert_int_equal(fx->trace->works[2].op_count, 2);
+    assert_int_equal(fx->trace->ops[fx->trace->works[2].op].nccl.count, 100);
+}
+
 static void imported_operations_join_by_correlation_and_in_graphs_by_start(void **state)
 {
     struct rank_store *fx = *state;
@@ -134,6 +177,7 @@ int main(void)
         TEST(each_launch_of_a_group_has_the_operations_that_follow_it),
         TEST(calls_stand_for_operations_that_were_not_reported),
         TEST(operations_whose_kernel_is_not_there_join_none),
+        TEST(calls_that_nvtx_tells_join_the_kernel_launched_inside),
         TEST(imported_operations_join_by_correlation_and_in_graphs_by_start),
     };
 
