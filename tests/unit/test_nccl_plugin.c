@@ -237,19 +237,24 @@ static void stop_of_an_earlier_use(void)
     int mask = 0;
     void *comm;
     void *early;
-    void *now = NULL;
+    void *other = NULL;
 
     nccl_v5 = nccl_table("ncclProfiler_v5");
     comm = nccl_init(1, &mask);
     early = nccl_start(comm, RKT_NCCL_EVENT_P2P, NULL);
     nccl_stop(early);
-    nccl_stop(early);                    /* doubled */
-    for (int i = 0; i < OPEN_COUNT; i++) /* every slot is in use again */
-        nccl_must((now = nccl_start(comm, RKT_NCCL_EVENT_COLL, NULL)) != NULL);
+    nccl_stop(early);                      /* doubled */
+    for (int i = 0; i < OPEN_COUNT; i++) { /* every slot is in use again */
+        void *now = nccl_start(comm, RKT_NCCL_EVENT_COLL, NULL);
+
+        nccl_must(now != NULL);
+        if (i == 0)
+            other = now; /* in a slot beside the early one */
+    }
     nccl_stop(early);
     nccl_stop(&mask); /* no handle of ours */
-    nccl_stop((char *)now + 1);
-    nccl_stop(now);
+    nccl_stop((char *)other + 1);
+    nccl_stop(other);
 }
 
 static void late_stop_does_not_end_the_event_that_has_the_slot_now(void **state)
