@@ -9,8 +9,8 @@
  *                                  └──▶ nccl_source (communicators, mask)
  *
  * Threads: any, several communicators at once.
- * Memory:  the slots of open events are taken in create; a communicator costs some bytes, kept for
- *          good, as events may come after its end.
+ * Memory:  the slots of open events are taken in create; a communicator costs about 600 bytes, kept
+ *          for good, as events may come after its end.
  * Closed:  outside a capture window NCCL's activation mask is 0, so that it does not call at
  *          all; what it had begun to report by then is refused, and what was open may still stop.
  */
