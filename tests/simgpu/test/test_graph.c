@@ -6,6 +6,7 @@
 #include <cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "tests/simgpu/hooks.h"
 #include "tests/simgpu/test/gpu.h"
@@ -311,6 +312,64 @@ static void a_captured_kernel_gets_a_gate_for_each_launch(void **state)
     assert_cuda(cuStreamDestroy(stream));
 }
 
+/* A node that is handed over late. */
+struct late {
+    uint64_t made_ns;
+    _Atomic uint64_t start_ns;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void late_started(void *arg, uint64_t start_ns)
+{
+    atomic_store(&((struct late *)arg)->start_ns, start_ns);
+}
+
+static bool late_ended(void *arg, uint64_t *end_ns)
+{
+    *end_ns = atomic_load(&((struct late *)arg)->start_ns);
+    return true;
+}
+
+static bool make_late_gate(void *arg, struct simgpu_gate *gate_out)
+{
+    uint64_t begin_ns = now_ns();
+    struct late *late = arg;
+
+    while (now_ns() - begin_ns < 5 * MS)
+        ;
+    late->made_ns = now_ns();
+    *gate_out = (struct simgpu_gate){
+        .arg = late, .started = late_started, .ended = late_ended, .release = gate_release};
+    return true;
+}
+
+static void a_launch_reaches_the_device_as_a_whole(void **state)
+{
+    static struct late late;
+    const struct simgpu_replay replay = {
+        .arg = &late, .make_gate = make_late_gate, .release = gate_release};
+    CUstream stream = new_stream();
+    CUgraphExec exec;
+
+    begin(stream);
+    assert_cuda(test_gpu_launch(*state, stream, 1000));
+    simgpuReplayNextLaunch(&replay);
+    assert_cuda(test_gpu_launch(*state, stream, 1000));
+    exec = end(stream);
+    assert_cuda(cuGraphLaunch(exec, stream));
+    assert_cuda(cuStreamSynchronize(stream));
+    assert_true(late.start_ns > 0 && late.start_ns < late.made_ns);
+    assert_cuda(cuGraphExecDestroy(exec));
+    assert_cuda(cuStreamDestroy(stream));
+}
+
 static void *end_elsewhere(void *arg)
 {
     CUgraph graph;
@@ -344,6 +403,7 @@ int main(void)
         cmocka_unit_test(a_capture_that_cannot_be_a_graph_is_refused),
         cmocka_unit_test(an_executable_takes_other_parameters_but_no_other_nodes),
         cmocka_unit_test(a_captured_kernel_gets_a_gate_for_each_launch),
+        cmocka_unit_test(a_launch_reaches_the_device_as_a_whole),
         cmocka_unit_test(a_capture_ends_on_its_own_thread),
     };
 
