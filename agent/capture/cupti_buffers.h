@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 #define RKT_CUPTI_BUFFER_BYTES ((size_t)256 << 10)
-#define RKT_CUPTI_BUFFER_COUNT 48u /* 64 at most */
+#define RKT_CUPTI_BUFFER_COUNT ((size_t)48) /* 64 at most */
 #define RKT_CUPTI_DISCARD_BYTES ((size_t)64 << 10)
 #define RKT_CUPTI_BUFFER_LIVES 16u /* how often each can be replaced, and once; addresses only */
 

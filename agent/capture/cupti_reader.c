@@ -92,7 +92,8 @@ static void read_record(struct reading *reading, const CUpti_Activity *record, s
 /* A library that does not go forward would be walked for ever. */
 static bool is_next(const uint8_t *record, const uint8_t *last, const uint8_t *end)
 {
-    return record && (!last || record > last) && record + sizeof(CUpti_Activity) <= end;
+    return record && (!last || record > last) && record + sizeof(CUpti_Activity) <= end &&
+           (uintptr_t)record % _Alignof(CUpti_Activity) == 0;
 }
 
 /* The walk is one record behind: where a record ends is known from where the next begins. */

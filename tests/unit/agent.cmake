@@ -77,10 +77,12 @@ rkt_test(unit_nvtx_gpu SOURCES test_nvtx_gpu.c nvtx_host.c gpu_job.c capture_job
 rkt_test(unit_capture_gpu SOURCES test_capture_gpu.c gpu_job.c capture_job.c
                                   ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
          LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda Threads::Threads LABELS unit)
-rkt_test(unit_capture_cupti SOURCES test_capture_cupti.c gpu_job.c capture_job.c
-                                    ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
-         LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda ${CMAKE_DL_LIBS} Threads::Threads
-         LABELS unit)
+foreach(module capture_cupti capture_cupti_off)
+  rkt_test(unit_${module} SOURCES test_${module}.c gpu_job.c capture_job.c
+                                  ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
+           LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda ${CMAKE_DL_LIBS} Threads::Threads
+           LABELS unit)
+endforeach()
 
 rkt_test(unit_capture_window SOURCES test_capture_window.c capture_job.c ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c
          LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda ${CMAKE_DL_LIBS} LABELS unit)
@@ -108,15 +110,17 @@ if(CMOCKA_FOUND)
     add_dependencies(unit_capture_cupti ${kind}_cupti)
   endforeach()
   add_dependencies(unit_capture_cupti simgpu_cupti)
+  add_dependencies(unit_capture_cupti_off simgpu_cupti)
   add_dependencies(unit_capture_window simgpu_cupti)
   add_dependencies(unit_capture_train simgpu_cuda simgpu_cupti simgpu_nccl simgpu_train)
   target_compile_definitions(unit_capture_train PRIVATE
     RKT_TEST_TRAIN="$<TARGET_FILE:simgpu_train>")
   set_tests_properties(unit_capture_gpu unit_nvtx_gpu unit_capture_cupti
-                       unit_capture_train unit_capture_window PROPERTIES ENVIRONMENT
+                       unit_capture_cupti_off unit_capture_train unit_capture_window PROPERTIES ENVIRONMENT
     LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/simgpu)
   foreach(test unit_nvtx_gpu unit_nccl_plugin unit_nccl_levels unit_nvtx unit_nvtx_nccl
                unit_real_nccl_nvtx unit_real_nvtx unit_real_cupti unit_real_nccl unit_capture_gpu unit_capture_cupti
+               unit_capture_cupti_off
                unit_capture_train unit_capture_window)
     add_dependencies(${test} ranktrace_capture)
     target_compile_definitions(${test} PRIVATE

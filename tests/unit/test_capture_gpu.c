@@ -152,7 +152,7 @@ static void every_launch_has_its_kernel_thread_and_shape(void **state)
 
 static void records_of_every_cupti_are_read(void **state)
 {
-    static const char *const versions[] = {"18", "22", "26", "130001", "130300"};
+    static const char *const versions[] = {"18", "19", "22", "26", "130001", "130300"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
@@ -162,6 +162,24 @@ static void records_of_every_cupti_are_read(void **state)
         setenv("SIMGPU_CUPTI_VERSION", versions[i], 1);
         job_run(&job, one_step);
         unsetenv("SIMGPU_CUPTI_VERSION");
+        assert_step_is_whole(&job);
+        job_free(&job);
+    }
+}
+
+static void buffers_may_come_late_in_any_order_and_empty(void **state)
+{
+    static const char *const modes[] = {
+        "late", "unordered", "empty", "late,unordered,empty", "first-context", "null-aborts"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        struct job job;
+
+        job_init(&job);
+        setenv("SIMGPU_CUPTI_MODE", modes[i], 1);
+        job_run(&job, one_step);
+        unsetenv("SIMGPU_CUPTI_MODE");
         assert_step_is_whole(&job);
         job_free(&job);
     }
@@ -232,18 +250,18 @@ static void records_that_find_no_ring_are_counted_one_by_one(void **state)
     assert_int_equal(job_count(job, RKT_EVENT_KERNEL, -1, NULL), 0);
 }
 
-static void zero_stamps_are_counted_not_kept(void **state)
+static void assert_bad_stamps_are_counted(struct job *job, const char *variable)
 {
-    struct job *job = *state;
     const struct rkt_event *loss;
     uint64_t lost = 0;
 
-    setenv("SIMGPU_CUPTI_ZERO_EVERY", "10", 1);
+    setenv(variable, "10", 1);
     job_run(job, one_step);
-    unsetenv("SIMGPU_CUPTI_ZERO_EVERY");
+    unsetenv(variable);
     assert_int_equal(job->wait_status, 0);
     for (size_t i = 0; i < job->event_count; i++) {
         loss = &job->events[i];
+        assert_true(loss->start_ns <= loss->end_ns);
         if (loss->kind == RKT_EVENT_LOSS && loss->type == RKT_LOSS_BAD_STAMP &&
             loss->loss.lost_kind == RKT_EVENT_KERNEL)
             lost += loss->loss.count;
@@ -251,6 +269,16 @@ static void zero_stamps_are_counted_not_kept(void **state)
     assert_true(lost > 0);
     assert_int_equal(job_count(job, RKT_EVENT_KERNEL, -1, NULL) + lost,
                      FORWARD_COUNT + BACKWARD_COUNT);
+}
+
+static void zero_stamps_are_counted_not_kept(void **state)
+{
+    assert_bad_stamps_are_counted(*state, "SIMGPU_CUPTI_ZERO_EVERY");
+}
+
+static void garbage_stamps_are_counted_not_kept(void **state)
+{
+    assert_bad_stamps_are_counted(*state, "SIMGPU_CUPTI_GARBAGE_EVERY");
 }
 
 /* ---- how a process ends ---- */
@@ -413,10 +441,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_JOB(every_launch_has_its_kernel_thread_and_shape),
         cmocka_unit_test(records_of_every_cupti_are_read),
+        cmocka_unit_test(buffers_may_come_late_in_any_order_and_empty),
         WITH_JOB(a_burst_larger_than_the_ring_is_kept),
         WITH_JOB(sidecar_that_stands_still_does_not_hold_the_job),
         WITH_JOB(records_that_find_no_ring_are_counted_one_by_one),
         WITH_JOB(zero_stamps_are_counted_not_kept),
+        WITH_JOB(garbage_stamps_are_counted_not_kept),
         WITH_JOB(records_leave_a_process_that_does_not_end),
         WITH_JOB(death_of_the_sidecar_turns_capture_off_with_one_line),
         WITH_JOB(forked_child_ends_without_touching_the_trace),

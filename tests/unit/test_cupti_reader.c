@@ -352,6 +352,14 @@ static CUptiResult step_before(uint8_t *bytes, size_t valid_bytes, CUpti_Activit
     return CUPTI_SUCCESS;
 }
 
+static CUptiResult step_aside(uint8_t *bytes, size_t valid_bytes, CUpti_Activity **record)
+{
+    (void)valid_bytes;
+    assert_true(++step_count < 1000);
+    *record = (CUpti_Activity *)(void *)(*record ? bytes + 41 : bytes);
+    return CUPTI_SUCCESS;
+}
+
 static CUptiResult step_to_nothing(uint8_t *bytes, size_t valid_bytes, CUpti_Activity **record)
 {
     assert_true(++step_count < 1000);
@@ -367,6 +375,7 @@ static void walk_that_leads_nowhere_ends_and_is_counted(void **state)
     } cases[] = {{"stands still", stand_still},
                  {"leaves the buffer", step_out},
                  {"goes before it", step_before},
+                 {"is not aligned", step_aside},
                  {"has no record", step_to_nothing}};
     struct fixture *f = *state;
 
