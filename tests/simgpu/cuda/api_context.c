@@ -225,6 +225,23 @@ CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned int
     return CUDA_SUCCESS;
 }
 
+/* The forms of older headers; an affinity is not looked at. */
+CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device);
+CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
+{
+    return cuCtxCreate(context, NULL, flags, device);
+}
+
+CUresult cuCtxCreate_v3(CUcontext *context, void *affinities, int affinity_count,
+                        unsigned int flags, CUdevice device);
+CUresult cuCtxCreate_v3(CUcontext *context, void *affinities, int affinity_count,
+                        unsigned int flags, CUdevice device)
+{
+    (void)affinities;
+    (void)affinity_count;
+    return cuCtxCreate(context, NULL, flags, device);
+}
+
 CUresult cuCtxDestroy(CUcontext context)
 {
     if (!context || context->is_primary)

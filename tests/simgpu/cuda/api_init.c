@@ -181,7 +181,7 @@ CUresult cuGetErrorName(CUresult error, const char **name)
 CUresult cuGetProcAddress(const char *symbol, void **address, int cuda_version, cuuint64_t flags,
                           CUdriverProcAddressQueryResult *status)
 {
-    static const char *const SUFFIXES[] = {"_v4", "_v2", ""};
+    static const char *const SUFFIXES[] = {"_v4", "_v2", "WithFlags", ""};
     CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     void *self;
     char name[128];

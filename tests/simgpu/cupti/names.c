@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Names of the driver calls that the stand-in driver reports. */
+/* Names of the calls that the stand-in driver reports, and of the runtime's that a program may play. */
 
 #include <cupti.h>
+
+#include "tests/simgpu/cupti/say.h"
 
 #define CALL(name)                            \
     {                                         \
         CUPTI_DRIVER_TRACE_CBID_##name, #name \
     }
+#define RUNTIME_CALL(name)                     \
+    {                                          \
+        CUPTI_RUNTIME_TRACE_CBID_##name, #name \
+    }
 
-static const struct {
+struct call {
     uint32_t cbid;
     const char *name;
-} CALLS[] = {
+};
+
+static const struct call CALLS[] = {
     CALL(cuDevicePrimaryCtxRetain),
     CALL(cuCtxSynchronize),
     CALL(cuModuleLoadData),
@@ -54,15 +62,36 @@ static const struct {
     CALL(cuGraphLaunch),
 };
 
+static const struct call RUNTIME_CALLS[] = {
+    RUNTIME_CALL(cudaMalloc_v3020),
+    RUNTIME_CALL(cudaFree_v3020),
+    RUNTIME_CALL(cudaMemcpyAsync_v3020),
+    RUNTIME_CALL(cudaMemsetAsync_v3020),
+    RUNTIME_CALL(cudaStreamSynchronize_v3020),
+    RUNTIME_CALL(cudaDeviceSynchronize_v3020),
+    RUNTIME_CALL(cudaLaunchKernel_v7000),
+    RUNTIME_CALL(cudaGraphLaunch_v10000),
+    RUNTIME_CALL(cudaLaunchKernelExC_v11060),
+};
+
+static const char *find(const struct call *calls, size_t count, uint32_t cbid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (calls[i].cbid == cbid)
+            return calls[i].name;
+    return NULL;
+}
+
 CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid, const char **name)
 {
-    if (!name || domain != CUPTI_CB_DOMAIN_DRIVER_API)
-        return CUPTI_ERROR_INVALID_PARAMETER;
-    for (size_t i = 0; i < sizeof(CALLS) / sizeof(CALLS[0]); i++) {
-        if (CALLS[i].cbid == cbid) {
-            *name = CALLS[i].name;
-            return CUPTI_SUCCESS;
-        }
-    }
-    return CUPTI_ERROR_INVALID_PARAMETER;
+    const char *found = NULL;
+
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
+        found = find(CALLS, sizeof(CALLS) / sizeof(CALLS[0]), cbid);
+    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API)
+        found = find(RUNTIME_CALLS, sizeof(RUNTIME_CALLS) / sizeof(RUNTIME_CALLS[0]), cbid);
+    if (!found || !name)
+        return sim_say(CUPTI_ERROR_INVALID_PARAMETER);
+    *name = found;
+    return sim_say(CUPTI_SUCCESS);
 }

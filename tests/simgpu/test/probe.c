@@ -8,6 +8,7 @@
  *     kernel <stream> <start> <end> <correlation> <name>
  *     copy <copy kind> <source memory> <target memory> <bytes> <start> <end>
  *     api <cbid> <correlation> <name of the calling thread>
+ *     runtime <cbid> <correlation> <name of the calling thread>
  *     sync <type> <start> <end>
  *     dropped <records>
  *     init <version> <ranks> <rank> [<name>]  (plugin; SIMGPU_PROBE_MASK is the mask)
@@ -85,12 +86,12 @@ static void read_thread_name(uint32_t thread_id, char name[32])
     fclose(file);
 }
 
-static void write_api(const CUpti_ActivityAPI *api)
+static void write_api(const char *word, const CUpti_ActivityAPI *api)
 {
     char thread[32];
 
     read_thread_name(api->threadId, thread);
-    write_line("api %u %u %s", api->cbid, api->correlationId, thread);
+    write_line("%s %u %u %s", word, api->cbid, api->correlationId, thread);
 }
 
 static void write_record(const CUpti_Activity *record)
@@ -114,7 +115,10 @@ static void write_record(const CUpti_Activity *record)
                    (unsigned long long)sync->end);
         break;
     case CUPTI_ACTIVITY_KIND_DRIVER:
-        write_api((const void *)record);
+        write_api("api", (const void *)record);
+        break;
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+        write_api("runtime", (const void *)record);
         break;
     default:
         break;
@@ -154,7 +158,8 @@ int InitializeInjection(void)
 {
     static const CUpti_ActivityKind KINDS[] = {
         CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-        CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_DRIVER};
+        CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_DRIVER,
+        CUPTI_ACTIVITY_KIND_RUNTIME};
 
     write_line("injected %d", cuInit(0) == CUDA_SUCCESS);
     cuptiActivityRegisterCallbacks(requested, completed);

@@ -28,6 +28,7 @@ HTOD, DTOH = 1, 2
 PAGEABLE, PINNED = 1, 2
 STREAM_SYNC = 3
 CALL_ALLOC, CALL_GRAPH_LAUNCH, CALL_ALLOC_ASYNC = 243, 514, 598  # as CUPTI numbers them
+CALL_RUNTIME_LAUNCH = 211
 
 
 class Rank:
@@ -40,6 +41,7 @@ class Rank:
         self.syncs = defaultdict(int)
         self.threads = {}  # correlation -> thread name
         self.calls = defaultdict(int)  # by CUPTI's id
+        self.runtime = defaultdict(list)  # CUPTI's id of a runtime call -> correlations
         self.other = []
         for line in lines:
             word, *rest = line.split(" ")
@@ -49,6 +51,8 @@ class Rank:
                 self.copies.append(tuple(map(int, rest)))
             elif word == "sync":
                 self.syncs[int(rest[0])] += 1
+            elif word == "runtime":
+                self.runtime[int(rest[0])].append(int(rest[1]))
             elif word == "api":
                 self.threads[int(rest[1])] = " ".join(rest[2:])
                 self.calls[int(rest[0])] += 1
@@ -218,6 +222,14 @@ def check_graphs(rank):
     check(len({kernel[3] for kernel in train}) < len(train) / 4, "nodes have their launch's id")
 
 
+def runtime(ranks):
+    rank, = ranks
+    launches = set(rank.runtime[CALL_RUNTIME_LAUNCH])
+    check(len(launches) == rank.truth["kernels"], "a call of the runtime per kernel")
+    check({kernel[3] for kernel in rank.of("train_")} == launches, "with the kernel's id")
+    check(launches <= rank.threads.keys(), "which is that of the driver's call too")
+
+
 def memory_churn(ranks):
     rank, = ranks
     check(rank.truth["memory_ops"] == 3 * 4 * STEPS, "four operations, three times a step")
@@ -242,7 +254,7 @@ def thief(ranks):
 
 
 # Names of options -> how many ranks, and what they must show.
-LOADS = {"--graphs": (2, graphs), "--memory-churn 3": (1, memory_churn),
+LOADS = {"--graphs": (2, graphs), "--runtime": (1, runtime), "--memory-churn 3": (1, memory_churn),
          "--threads 4 --side-kernels 1001 --rate 4000": (1, side_kernels), "--thief 2:4": (1, thief),
          "--thief 2:4:finalize": (1, thief)}
 

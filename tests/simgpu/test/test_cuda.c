@@ -213,6 +213,8 @@ static void calls_are_found_by_name(void **state)
     assert_cuda(cuGetProcAddress("cuMemAlloc", &address, 13000, 0, &status));
     assert_int_equal(status, CU_GET_PROC_ADDRESS_SUCCESS);
     assert_int_equal((uintptr_t)address, (uintptr_t)cuMemAlloc);
+    assert_cuda(cuGetProcAddress("cuGraphInstantiate", &address, 13000, 0, NULL));
+    assert_non_null(address);
     assert_int_equal(cuGetProcAddress("cuNothing", &address, 13000, 0, &status),
                      CUDA_ERROR_NOT_FOUND);
     assert_int_equal(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);

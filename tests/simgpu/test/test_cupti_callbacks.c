@@ -125,6 +125,22 @@ static void a_call_of_the_runtime_has_the_id_of_the_drivers(void **state)
                 runtime->correlationId);
 }
 
+static void calls_of_the_runtime_can_be_told(void **state)
+{
+    CUpti_SubscriberHandle handle = subscribe();
+    struct simgpu_call call;
+
+    assert_int_equal(cuptiEnableDomain(1, handle, CUPTI_CB_DOMAIN_RUNTIME_API), CUPTI_SUCCESS);
+    simgpuRuntimeEnter(&call, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+    assert_cuda(test_gpu_launch(*state, NULL, 1000));
+    simgpuRuntimeExit(&call, CUDA_SUCCESS);
+    assert_int_equal(told_count, 2);
+    assert_int_equal(told[1].domain, CUPTI_CB_DOMAIN_RUNTIME_API);
+    assert_string_equal(told[1].data.functionName, "cudaLaunchKernel_v7000");
+    assert_int_equal(cuptiUnsubscribe(handle), CUPTI_SUCCESS);
+    assert_cuda(cuCtxSynchronize());
+}
+
 static void ids_from_outside_are_told_with_each_call(void **state)
 {
     const CUpti_ActivityExternalCorrelation *external;
@@ -178,6 +194,7 @@ int main(void)
         cmocka_unit_test_setup(a_subscriber_is_told_when_calls_begin_and_end, test_client_setup),
         cmocka_unit_test_setup(a_whole_domain_can_be_told, test_client_setup),
         cmocka_unit_test_setup(a_call_of_the_runtime_has_the_id_of_the_drivers, test_client_setup),
+        cmocka_unit_test_setup(calls_of_the_runtime_can_be_told, test_client_setup),
         cmocka_unit_test_setup(ids_from_outside_are_told_with_each_call, test_client_setup),
         cmocka_unit_test_setup(streams_have_the_numbers_of_their_records, test_client_setup),
     };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tests/simgpu/train/exchange.h"
+#include "tests/simgpu/train/runtime.h"
 
 /* A kernel of one thread that ends `duration` ns of the device's clock after it began. */
 #define SPIN_KERNEL(name)                  \
@@ -96,6 +97,8 @@ void train_gpu_open(const struct train_options *options, struct train_gpu *gpu)
 {
     ncclUniqueId id;
 
+    if (options->has_runtime && !train_runtime_init())
+        exit(1);
     open_context(options, gpu);
     open_buffers(options, gpu);
     if (!train_exchange_id(options, &id))
@@ -128,8 +131,11 @@ void train_launch(const struct train_gpu *gpu, enum train_kernel kernel, CUstrea
                   uint64_t duration_ns)
 {
     void *params[] = {&duration_ns};
+    struct simgpu_call call;
 
+    train_runtime_begin(&call);
     CUDA(cuLaunchKernel(gpu->kernels[kernel], 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
+    train_runtime_end(&call);
 }
 
 void train_all_reduce(const struct train_options *options, const struct train_gpu *gpu,

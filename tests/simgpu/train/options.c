@@ -32,6 +32,8 @@ static const char HELP[] =
     "  --slow-factor X    by how much (2.0)\n"
     "  --graphs           capture the second step and launch it as a graph from then on; not with\n"
     "                     slow-input, hidden-sync, launch-gaps and pageable-input\n"
+    "  --runtime          kernels are launched as by the CUDA runtime, whose call is around the\n"
+    "                     driver's; with the stand-in driver only\n"
     "  --memory-churn N   blocks that each step takes and gives back, from the device and from "
     "its\n"
     "                     pool; the first wait for the device (0)\n"
@@ -148,6 +150,9 @@ static bool parse_load(int letter, const char *text, struct train_options *optio
     case 'g':
         options->has_graphs = true;
         return true;
+    case 'u':
+        options->has_runtime = true;
+        return true;
     case 'm':
         if (!parse_number("--memory-churn", text, 10000, &value))
             return false;
@@ -244,6 +249,7 @@ bool train_options_parse(int argc, char **argv, struct train_options *options_ou
         {"slow-rank", required_argument, NULL, 'r'},
         {"slow-factor", required_argument, NULL, 'f'},
         {"graphs", no_argument, NULL, 'g'},
+        {"runtime", no_argument, NULL, 'u'},
         {"memory-churn", required_argument, NULL, 'm'},
         {"side-kernels", required_argument, NULL, 'k'},
         {"threads", required_argument, NULL, 't'},

@@ -33,6 +33,7 @@ struct train_options {
     int slow_rank;
     double slow_factor;
     bool has_graphs;       /* capture the step, then launch it as a graph */
+    bool has_runtime;      /* launches look as if they came from the CUDA runtime */
     uint32_t memory_churn; /* blocks taken and given back in a step, in each of two ways */
     uint32_t thread_count; /* that launch side_kernels together, at `rate` a second */
     uint64_t side_kernels;
