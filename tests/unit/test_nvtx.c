@@ -198,6 +198,7 @@ static void texts_of_all_kinds(void)
     host.domain_mark(domain, &registered);
     host.mark_a("plain");
     host.mark_w(L"sp\u00e4t \u20ac \U0001f600");
+    host.mark_w((const wchar_t[]){L'<', 0xd800, 0x7fffffff, L'>', L'\0'}); /* no characters */
     wide.message_type = RKT_NVTX_MESSAGE_UNICODE;
     wide.message.unicode = L"in attributes";
     wide.payload_type = RKT_NVTX_PAYLOAD_INT32;
@@ -211,7 +212,8 @@ static void messages_of_every_kind_are_read(void **state)
 
     job_run(job, texts_of_all_kinds);
     assert_good_end(job);
-    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_MARK, NULL), 5);
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_MARK, NULL), 6);
+    (void)find_range(job, "<\xef\xbf\xbd\xef\xbf\xbd>");
     assert_string_equal(job_name(job, find_range(job, "registered")->range.domain_id), "d");
     assert_string_equal(job_name(job, find_range(job, "wide registered")->range.domain_id), "d");
     assert_int_equal(find_range(job, "plain")->range.domain_id, 0);
@@ -335,6 +337,8 @@ static void null_anywhere_does_no_harm(void **state)
 
     job_run(job, nothing_but_null);
     assert_good_end(job);
+    assert_null(job_find(job, RKT_EVENT_RANGE, "too small"));
+    assert_null(job_find(job, RKT_EVENT_RANGE, "odd"));
     assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_NVTX, NULL), 8);
     assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_MARK, NULL), 3);
 }

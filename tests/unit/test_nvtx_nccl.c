@@ -151,6 +151,16 @@ static void calls_of_an_old_nccl(void)
     call("ncclAllReduce", 99, &reduce, sizeof(reduce)); /* an unknown schema */
 }
 
+static const struct rkt_event *find_by_func(const struct job *job, enum rkt_nccl_func func)
+{
+    for (size_t i = 0; i < job->event_count; i++) {
+        if (job->events[i].kind == RKT_EVENT_NCCL && job->events[i].nccl.func == func)
+            return &job->events[i];
+    }
+    fail_msg("no call of function %d", (int)func);
+    return NULL;
+}
+
 static void check_reduce(const struct job *job)
 {
     const struct rkt_event *event;
@@ -179,6 +189,9 @@ static void nvtx_stands_in_where_nccl_loads_no_plugin(void **state)
     assert_int_equal(event->nccl.func, RKT_NCCL_FUNC_SEND);
     assert_int_equal(event->nccl.peer, 5);
     assert_int_equal(event->nccl.count, 800);
+    event = find_by_func(job, RKT_NCCL_FUNC_RECV);
+    assert_int_equal(event->nccl.count, 800);
+    assert_int_equal(event->nccl.peer, -1); /* past the payload's end */
     /* of one call, of send and receive, of one call: its flag tells */
     assert_int_equal(job_count(job, RKT_EVENT_NCCL, RKT_NCCL_GROUP_API, &event), 3);
     assert_int_equal(event->flags, RKT_FLAG_BY_NVTX | RKT_FLAG_IMPLICIT_GROUP);
