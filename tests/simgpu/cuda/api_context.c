@@ -226,12 +226,14 @@ CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned int
 }
 
 /* The forms of older headers; an affinity is not looked at. */
+/* NOLINTNEXTLINE(readability-identifier-naming): the driver's own name */
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device);
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
 {
     return cuCtxCreate(context, NULL, flags, device);
 }
 
+/* NOLINTNEXTLINE(readability-identifier-naming): as above */
 CUresult cuCtxCreate_v3(CUcontext *context, void *affinities, int affinity_count,
                         unsigned int flags, CUdevice device);
 CUresult cuCtxCreate_v3(CUcontext *context, void *affinities, int affinity_count,
