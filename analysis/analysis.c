@@ -8,6 +8,7 @@
 #include "analysis/host_view.h"
 #include "analysis/load.h"
 #include "analysis/stages.h"
+#include "analysis/trace_keeper.h"
 
 /* Steps, collectives and their participants: some 200 bytes for each kernel of a collective. */
 #define ARENA_BYTES_MAX ((size_t)16 << 30)
@@ -17,25 +18,6 @@ struct rkt_analysis {
     struct rkt_loaded_ranks loaded;
     struct rkt_result result;
 };
-
-static enum rkt_status find_steps(struct rkt_analysis *analysis,
-                                  const struct rkt_analysis_options *options, struct rkt_error *err)
-{
-    enum rkt_status status = RKT_OK;
-
-    for (size_t i = 0; i < analysis->loaded.count && status == RKT_OK; i++) {
-        struct rkt_rank_trace *trace = analysis->loaded.items[i].trace;
-        struct rkt_rank_result *rank = &analysis->result.ranks[i];
-
-        status = rkt_find_steps(trace, options, &analysis->arena, rank, err);
-        if (status == RKT_OK)
-            status = rkt_find_phases(trace, rank, err);
-        if (status == RKT_OK)
-            rank->bound_ns =
-                rkt_clock_map_worst_bound(trace->clock, rank->run.start_ns, rank->run.end_ns);
-    }
-    return status;
-}
 
 /* The parts of a host view are other ones than those of ranks with GPU work. */
 static void set_host_only_ranks_apart(struct rkt_result *result)
@@ -48,27 +30,10 @@ static void set_host_only_ranks_apart(struct rkt_result *result)
         result->ranks[r].is_set_apart = has_gpu && !result->ranks[r].trace->has_gpu;
 }
 
-static enum rkt_status find_activities(struct rkt_analysis *analysis, struct rkt_error *err)
-{
-    enum rkt_status status = RKT_OK;
-
-    for (size_t i = 0; i < analysis->loaded.count && status == RKT_OK; i++) {
-        struct rkt_loaded_rank *loaded = &analysis->loaded.items[i];
-
-        if (loaded->trace->has_gpu)
-            status = rkt_activity_create(&analysis->result, i, &loaded->activity, err);
-        else
-            status = rkt_host_view_create(loaded->trace, &loaded->host_view, err);
-        analysis->result.ranks[i].activity = loaded->activity;
-        analysis->result.ranks[i].host_view = loaded->host_view;
-    }
-    return status;
-}
-
 static enum rkt_status measure_window(struct rkt_analysis *analysis, size_t position,
                                       struct rkt_window *window, struct rkt_error *err)
 {
-    if (analysis->loaded.items[position].trace->has_gpu)
+    if (analysis->result.ranks[position].trace->has_gpu)
         return rkt_partition_window(&analysis->result, position, window, err);
     return rkt_host_view_window(&analysis->result, position, window, err);
 }
@@ -79,7 +44,7 @@ static enum rkt_status measure_open(struct rkt_analysis *analysis, size_t positi
                                     struct rkt_error *err)
 {
     static const struct rkt_open_span ALL = {INT64_MIN, INT64_MAX, INT64_MIN};
-    const struct rkt_rank_trace *trace = analysis->loaded.items[position].trace;
+    const struct rkt_rank_trace *trace = analysis->result.ranks[position].trace;
     const struct rkt_open_span *spans = trace->has_windows ? trace->open_spans : &ALL;
     size_t count = trace->has_windows ? trace->open_count : 1;
     enum rkt_status status = RKT_OK;
@@ -167,15 +132,59 @@ static enum rkt_status measure_rank(struct rkt_analysis *analysis, size_t positi
     return status;
 }
 
+/*
+ * What a rank did when, from its whole trace. Made for one rank at a time: it takes about as
+ * much memory as the trace.
+ */
+static enum rkt_status measure_whole(struct rkt_analysis *analysis, size_t position,
+                                     const struct rkt_rank_trace *whole, struct rkt_error *err)
+{
+    struct rkt_rank_result *rank = &analysis->result.ranks[position];
+    struct rkt_rank_trace *kept = rank->trace;
+    struct rkt_host_view *host_view = NULL;
+    struct rkt_activity *activity = NULL;
+    enum rkt_status status;
+
+    rank->trace = (struct rkt_rank_trace *)whole;
+    if (whole->has_gpu)
+        status = rkt_activity_create(&analysis->result, position, &activity, err);
+    else
+        status = rkt_host_view_create(whole, &host_view, err);
+    rank->activity = activity;
+    rank->host_view = host_view;
+    if (status == RKT_OK)
+        status = measure_rank(analysis, position, err);
+    rank->activity = NULL;
+    rank->host_view = NULL;
+    rank->trace = kept;
+    rkt_activity_destroy(activity);
+    rkt_host_view_destroy(host_view);
+    return status;
+}
+
+static enum rkt_status measure_ranks(struct rkt_analysis *analysis, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 0; i < analysis->result.rank_count && status == RKT_OK; i++) {
+        const struct rkt_rank_trace *whole;
+
+        status = rkt_trace_open(&analysis->result, i, &whole, err);
+        if (status == RKT_OK)
+            status = measure_whole(analysis, i, whole, err);
+    }
+    return status;
+}
+
 static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_store_reader *reader,
                                   const struct rkt_analysis_options *options, struct rkt_error *err)
 {
     struct rkt_result *result = &analysis->result;
-    enum rkt_status status =
-        rkt_load_ranks(reader, options, &analysis->loaded, result, &analysis->arena, err);
+    enum rkt_status status = rkt_trace_keeper_create(reader, options, &result->keeper, err);
 
     if (status == RKT_OK)
-        status = find_steps(analysis, options, err);
+        status = rkt_load_ranks(reader, options, result->keeper, &analysis->loaded, result,
+                                &analysis->arena, err);
     if (status == RKT_OK)
         status = rkt_match_collectives(result, &analysis->arena, err);
     if (status != RKT_OK)
@@ -184,9 +193,7 @@ static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_stor
     set_host_only_ranks_apart(result);
     status = rkt_compare_windows(result, &analysis->arena, err);
     if (status == RKT_OK)
-        status = find_activities(analysis, err);
-    for (size_t i = 0; i < result->rank_count && status == RKT_OK; i++)
-        status = measure_rank(analysis, i, err);
+        status = measure_ranks(analysis, err);
     if (status == RKT_OK)
         status = rkt_find_straggler(result, &analysis->arena, err);
     if (status == RKT_OK)
@@ -224,6 +231,7 @@ void rkt_analysis_destroy(struct rkt_analysis *analysis)
     if (!analysis)
         return;
     rkt_loaded_ranks_release(&analysis->loaded);
+    rkt_trace_keeper_destroy(analysis->result.keeper);
     rkt_arena_release(&analysis->arena);
     free(analysis);
 }

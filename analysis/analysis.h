@@ -9,7 +9,8 @@
  *                partition and idle per window -> overlap -> straggler -> summary.
  * Partial data (a cut file, missing ranks, lost records) gives partial results and notes.
  *
- * Threads: one at a time. Memory: the analysis owns the result and all traces.
+ * Threads: one at a time. Memory: the analysis owns the result and all traces; how much that is,
+ *          trace_keeper.h says.
  */
 
 #include "analysis/result.h"
@@ -19,6 +20,7 @@
 struct rkt_analysis_options {
     const char *step_range;  /* name that begins a step's range; NULL: ProfilerStep# */
     const char *comm_kernel; /* regex of more comm kernels; NULL */
+    uint64_t memory_bytes;   /* for whole traces of ranks (trace_keeper.h); 0: 512 MiB */
 };
 
 struct rkt_analysis;

@@ -91,10 +91,10 @@ static int64_t *end_of_stream(struct stream_end *streams, size_t *count,
     return &streams[(*count)++].end_ns;
 }
 
-static struct rkt_arrival arrival_of(const struct rkt_work *work, int64_t ready_ns,
-                                     int64_t previous_end_ns)
+static struct rkt_comm_arrival arrival_of(const struct rkt_work *work, int64_t ready_ns,
+                                          int64_t previous_end_ns)
 {
-    struct rkt_arrival arrival = {.ready_ns = ready_ns, .late_ns = RKT_NA};
+    struct rkt_comm_arrival arrival = {.ready_ns = ready_ns, .late_ns = RKT_NA};
 
     if (previous_end_ns == RKT_NA)
         return arrival;
@@ -104,13 +104,12 @@ static struct rkt_arrival arrival_of(const struct rkt_work *work, int64_t ready_
     return arrival;
 }
 
-enum rkt_status rkt_find_arrivals(const struct rkt_rank_trace *trace,
-                                  struct rkt_arrival **arrivals_out, struct rkt_error *err)
+enum rkt_status rkt_find_arrivals(struct rkt_rank_trace *trace, struct rkt_error *err)
 {
     struct stream_end streams[STREAMS_MAX];
     size_t stream_count = 0;
     struct launch *launches = calloc(trace->work_count + 1, sizeof(*launches));
-    struct rkt_arrival *arrivals = calloc(trace->work_count + 1, sizeof(*arrivals));
+    struct rkt_comm_arrival *arrivals = calloc(trace->work_count + 1, sizeof(*arrivals));
     size_t launch_count;
 
     if (launches == NULL || arrivals == NULL) {
@@ -133,6 +132,7 @@ enum rkt_status rkt_find_arrivals(const struct rkt_rank_trace *trace,
             *stream_end_ns = work->end_ns;
     }
     free(launches);
-    *arrivals_out = arrivals;
+    free(trace->arrivals);
+    trace->arrivals = arrivals;
     return RKT_OK;
 }

@@ -17,17 +17,7 @@
 #include "analysis/result.h"
 #include "common/status.h"
 
-struct rkt_arrival {
-    int64_t ready_ns; /* RKT_NA without a launch record */
-    int64_t late_ns;  /* RKT_NA for the first comm of its stream */
-    bool is_queued;
-};
-
-/*
- * For every work of the trace, by index (only comm works are filled). Freed by the caller with
- * free(). RKT_ERR_NOMEM only.
- */
-enum rkt_status rkt_find_arrivals(const struct rkt_rank_trace *trace,
-                                  struct rkt_arrival **arrivals_out, struct rkt_error *err);
+/* trace->arrivals for every work of a whole trace (only comm works are filled). RKT_ERR_NOMEM only. */
+enum rkt_status rkt_find_arrivals(struct rkt_rank_trace *trace, struct rkt_error *err);
 
 #endif

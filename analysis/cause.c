@@ -7,6 +7,7 @@
 
 #include "analysis/steady.h"
 #include "analysis/sync_lines.h"
+#include "analysis/trace_keeper.h"
 
 /* Of nested ranges that all hold the excess the innermost is named. */
 #define EXCESS_OF_THE_LARGEST 0.8
@@ -201,11 +202,10 @@ static bool is_around_a_step(const struct rkt_rank_result *rank, const struct sp
     return false;
 }
 
-static void tally_ranges(struct tally *tally, const struct rkt_rank_result *result, size_t rank,
-                         uint32_t type_bits, const struct span *span)
+static void tally_ranges(struct tally *tally, const struct rkt_rank_result *result,
+                         const struct rkt_rank_trace *trace, size_t rank, uint32_t type_bits,
+                         const struct span *span)
 {
-    const struct rkt_rank_trace *trace = result->trace;
-
     for (size_t i = 0; i < trace->range_count; i++) {
         const struct rkt_range *range = &trace->ranges[i];
 
@@ -216,39 +216,52 @@ static void tally_ranges(struct tally *tally, const struct rkt_rank_result *resu
     }
 }
 
-static void tally_rank(struct tally *tally, const struct rkt_result *result,
-                       const struct rkt_step_table *table, size_t rank, enum rkt_cause cause)
+static void tally_trace(struct tally *tally, const struct rkt_result *result,
+                        const struct rkt_rank_trace *trace, size_t rank, enum rkt_cause cause,
+                        const struct span *span)
 {
-    const struct rkt_rank_trace *trace = result->ranks[rank].trace;
-    struct span span = {0};
-
-    if (!find_span(result, table, rank, &span))
-        return;
     switch (cause) {
     case RKT_CAUSE_COMPUTE:
-        tally_works(tally, trace, rank, RKT_WORK_COMPUTE, &span);
+        tally_works(tally, trace, rank, RKT_WORK_COMPUTE, span);
         return;
     case RKT_CAUSE_COPY:
-        tally_works(tally, trace, rank, RKT_WORK_COPY, &span);
+        tally_works(tally, trace, rank, RKT_WORK_COPY, span);
         return;
     case RKT_CAUSE_SYNC:
-        if (!tally_lines(tally, trace, rank, &span))
-            tally_calls(tally, trace, rank, RKT_CALL_BLOCKING, &span);
+        if (!tally_lines(tally, trace, rank, span))
+            tally_calls(tally, trace, rank, RKT_CALL_BLOCKING, span);
         return;
     case RKT_CAUSE_ALLOC:
-        tally_calls(tally, trace, rank, RKT_CALL_ALLOC, &span);
+        tally_calls(tally, trace, rank, RKT_CALL_ALLOC, span);
         return;
     case RKT_CAUSE_LAUNCH:
-        tally_calls(tally, trace, rank, RKT_CALL_LAUNCH, &span);
+        tally_calls(tally, trace, rank, RKT_CALL_LAUNCH, span);
         return;
     case RKT_CAUSE_INPUT:
     case RKT_CAUSE_HOST:
-        tally_ranges(tally, &result->ranks[rank], rank, range_types_of(cause), &span);
+        tally_ranges(tally, &result->ranks[rank], trace, rank, range_types_of(cause), span);
         return;
     case RKT_CAUSE_NONE:
     case RKT_CAUSE_OTHER:
         return;
     }
+}
+
+/* The names of ranks that nobody compares are looked at by nobody. */
+static enum rkt_status tally_rank(struct tally *tally, const struct rkt_result *result,
+                                  const struct rkt_step_table *table, size_t rank,
+                                  enum rkt_cause cause, struct rkt_error *err)
+{
+    const struct rkt_rank_trace *trace;
+    struct span span = {0};
+    enum rkt_status status = RKT_OK;
+
+    if (result->ranks[rank].is_set_apart || !find_span(result, table, rank, &span))
+        return RKT_OK;
+    status = rkt_trace_open(result, rank, &trace, err);
+    if (status == RKT_OK)
+        tally_trace(tally, result, trace, rank, cause, &span);
+    return status;
 }
 
 /* Total of `rank` above the lower median of the other ranks. */
@@ -295,16 +308,15 @@ enum rkt_status rkt_name_cause(const struct rkt_result *result, const struct rkt
     struct tally tally = {
         .names = rkt_strtab_create(), .rank_count = result->rank_count, .ranks = result->ranks};
     int64_t *room = calloc(result->rank_count + 1, sizeof(*room));
+    enum rkt_status status = RKT_OK;
     const char *detail = NULL;
     size_t len_bytes;
 
     if (tally.names == NULL || room == NULL)
         goto done;
-    for (size_t r = 0; r < result->rank_count; r++) {
-        if (!result->ranks[r].is_set_apart)
-            tally_rank(&tally, result, table, r, straggler->cause);
-    }
-    if (tally.is_out_of_memory)
+    for (size_t r = 0; r < result->rank_count && status == RKT_OK; r++)
+        status = tally_rank(&tally, result, table, r, straggler->cause, err);
+    if (tally.is_out_of_memory || status != RKT_OK)
         goto done;
     detail = rkt_strtab_get(tally.names, most_excessive(&tally, straggler->rank, room), &len_bytes);
     detail = rkt_arena_strndup(arena, detail, len_bytes);
@@ -312,6 +324,8 @@ done:
     rkt_strtab_destroy(tally.names);
     free(tally.totals);
     free(room);
+    if (status != RKT_OK)
+        return status;
     if (detail == NULL)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the cause of a straggler");
     straggler->cause_detail = detail;

@@ -38,7 +38,7 @@ static const struct rkt_op *ops_of(const struct rkt_result *result,
     *count_out = 0;
     if (participant->work == RKT_INDEX_NONE)
         return NULL;
-    work = &trace->works[participant->work];
+    work = rkt_rank_trace_work(trace, participant->work);
     if (work->op == RKT_INDEX_NONE || work->op_count == 0)
         return NULL;
     *count_out = work->op_count;

@@ -90,7 +90,7 @@ static size_t position_of(const uint32_t *ids, size_t count, uint32_t id)
 
 size_t rkt_gpu_list(const struct rkt_rank_trace *trace, uint32_t ids[RKT_DEVICES_MAX])
 {
-    size_t works[RKT_DEVICES_MAX] = {0};
+    uint32_t most = 0;
     size_t count = 0;
     size_t busiest = 0;
     uint32_t first;
@@ -101,14 +101,12 @@ size_t rkt_gpu_list(const struct rkt_rank_trace *trace, uint32_t ids[RKT_DEVICES
         if (count < RKT_DEVICES_MAX && position_of(ids, count, id) == count)
             ids[count++] = id;
     }
-    for (size_t i = 0; i < trace->work_count && count > 1; i++) {
-        size_t at = position_of(ids, count, trace->works[i].device_id);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t works = ids[i] < RKT_DEVICES_MAX ? trace->work_counts[ids[i]] : 0;
 
-        if (at < count)
-            works[at]++;
+        busiest = works > most ? i : busiest;
+        most = works > most ? works : most;
     }
-    for (size_t i = 1; i < count; i++)
-        busiest = works[i] > works[busiest] ? i : busiest;
     if (count > 0) {
         first = ids[0];
         ids[0] = ids[busiest];

@@ -3,9 +3,8 @@
 
 #include <stdlib.h>
 
-#include "analysis/activity.h"
-#include "analysis/host_view.h"
 #include "analysis/stages.h"
+#include "analysis/trace_keeper.h"
 
 /* A source that may be the main process of a rank. */
 struct candidate {
@@ -16,6 +15,7 @@ struct candidate {
 struct loading {
     struct rkt_store_reader *reader;
     struct rkt_work_rules rules;
+    struct rkt_trace_keeper *keeper;
     struct rkt_loaded_ranks *loaded;
     struct rkt_result *result;
     struct rkt_arena *arena;
@@ -27,12 +27,9 @@ struct loading {
 
 void rkt_loaded_ranks_release(struct rkt_loaded_ranks *loaded)
 {
-    for (size_t i = 0; i < loaded->count; i++) {
-        rkt_activity_destroy(loaded->items[i].activity);
-        rkt_host_view_destroy(loaded->items[i].host_view);
-        rkt_rank_trace_destroy(loaded->items[i].trace);
-    }
-    free(loaded->items);
+    for (size_t i = 0; i < loaded->count; i++)
+        rkt_rank_trace_destroy(loaded->traces[i]);
+    free(loaded->traces);
     *loaded = (struct rkt_loaded_ranks){0};
 }
 
@@ -138,7 +135,7 @@ static bool is_better(const struct rkt_rank_trace *trace, const struct rkt_rank_
 
 /* Loads all candidates of one rank, keeps the main process. */
 static enum rkt_status load_rank(struct loading *loading, size_t first, size_t end,
-                                 struct rkt_error *err)
+                                 size_t *source_out, struct rkt_error *err)
 {
     struct rkt_rank_trace *best = NULL;
 
@@ -157,8 +154,9 @@ static enum rkt_status load_rank(struct loading *loading, size_t first, size_t e
         }
         rkt_rank_trace_destroy(best);
         best = trace;
+        *source_out = loading->candidates[i].position;
     }
-    loading->loaded->items[loading->loaded->count++].trace = best;
+    loading->loaded->traces[loading->loaded->count++] = best;
     if (end - first == 1)
         return RKT_OK;
     return rkt_add_note(loading->result, loading->arena, 1, err,
@@ -179,25 +177,30 @@ static enum rkt_status load_all(struct loading *loading, struct rkt_error *err)
     size_t count = loading->candidate_count;
     struct rkt_result *result = loading->result;
 
-    loading->loaded->items = calloc(count + 1, sizeof(*loading->loaded->items));
+    loading->loaded->traces = calloc(count + 1, sizeof(struct rkt_rank_trace *));
     result->ranks = RKT_ARENA_ARRAY(loading->arena, struct rkt_rank_result, count + 1);
-    if (!loading->loaded->items || !result->ranks)
+    if (!loading->loaded->traces || !result->ranks)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu ranks", count);
     for (size_t i = 0, next; i < count; i = next) {
         struct rkt_rank_result *rank = &result->ranks[result->rank_count];
         enum rkt_status status;
+        size_t source = 0;
 
         for (next = i;
              next < count && loading->candidates[next].rank == loading->candidates[i].rank;)
             next++;
-        status = load_rank(loading, i, next, err);
+        status = load_rank(loading, i, next, &source, err);
         if (status != RKT_OK)
             return status;
         rank->rank = loading->candidates[i].rank;
-        rank->trace = loading->loaded->items[result->rank_count].trace;
+        rank->trace = loading->loaded->traces[result->rank_count];
         rank->is_cut_short = is_cut_short(&rank->trace->source);
         rank->align_state = rkt_clock_map_state(rank->trace->clock);
         result->rank_count++;
+        status =
+            rkt_trace_keeper_add(loading->keeper, source, rank->trace, loading->arena, rank, err);
+        if (status != RKT_OK)
+            return status;
     }
     return RKT_OK;
 }
@@ -281,12 +284,14 @@ static void count_all(struct loading *loading)
 
 enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
                                const struct rkt_analysis_options *options,
-                               struct rkt_loaded_ranks *loaded, struct rkt_result *result,
-                               struct rkt_arena *arena, struct rkt_error *err)
+                               struct rkt_trace_keeper *keeper, struct rkt_loaded_ranks *loaded,
+                               struct rkt_result *result, struct rkt_arena *arena,
+                               struct rkt_error *err)
 {
     struct loading loading = {
         .reader = reader,
         .rules = {options ? options->comm_kernel : NULL},
+        .keeper = keeper,
         .loaded = loaded,
         .result = result,
         .arena = arena,

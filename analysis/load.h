@@ -15,25 +15,20 @@
 #include "common/arena.h"
 
 /* What result->ranks[i] of the same position points to and somebody has to own. */
-struct rkt_loaded_rank {
-    struct rkt_rank_trace *trace;
-    struct rkt_activity *activity;   /* made later; NULL in host view */
-    struct rkt_host_view *host_view; /* made later; NULL with GPU records */
-};
-
 struct rkt_loaded_ranks {
-    struct rkt_loaded_rank *items;
+    struct rkt_rank_trace **traces;
     size_t count;
 };
 
 void rkt_loaded_ranks_release(struct rkt_loaded_ranks *loaded);
 
-/* Fills result->ranks (rank, trace, how it ended, clock), the counts of the run, and notes. On
+/* Fills result->ranks (rank, trace, how it ended, clock, steps, phases), the counts of the run, and notes. On
  * failure as on success, release is the caller's. */
 enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
                                const struct rkt_analysis_options *options,
-                               struct rkt_loaded_ranks *loaded, struct rkt_result *result,
-                               struct rkt_arena *arena, struct rkt_error *err);
+                               struct rkt_trace_keeper *keeper, struct rkt_loaded_ranks *loaded,
+                               struct rkt_result *result, struct rkt_arena *arena,
+                               struct rkt_error *err);
 
 /* load_notes.c: what the loaded traces say about themselves: losses, stamps, missing ranks. */
 enum rkt_status rkt_load_notes(struct rkt_result *result, struct rkt_arena *arena,

@@ -5,7 +5,6 @@
 #include "analysis/stages.h"
 
 #define LIST_BYTES_MAX 256u
-#define ROUNDING_NS 1000
 
 /* A list of ranks as text, "3, 5 to 7"; cut with "..." where it grows too long. */
 struct rank_list {
@@ -63,24 +62,11 @@ static enum rkt_status note_missing(struct rkt_result *result, struct rkt_arena 
                         missing.count, result->expected_rank_count, missing.text);
 }
 
-/* Work that starts before the call that launched it, by more than whole microseconds explain: the
- * device's clock was not yet mapped well to the host's */
-static size_t count_early(const struct rkt_rank_trace *trace)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < trace->work_count; i++)
-        count += trace->works[i].launch_start_ns != RKT_TIME_UNKNOWN &&
-                 trace->works[i].start_ns + ROUNDING_NS < trace->works[i].launch_start_ns;
-    return count;
-}
-
 static enum rkt_status note_stamps(struct rkt_result *result, size_t position,
                                    struct rkt_arena *arena, struct rkt_error *err)
 {
     const struct rkt_rank_trace *trace = result->ranks[position].trace;
     uint32_t rank = result->ranks[position].rank;
-    size_t early_count = count_early(trace);
     enum rkt_status status = RKT_OK;
 
     if (trace->left_out_count > 0)
@@ -93,11 +79,11 @@ static enum rkt_status note_stamps(struct rkt_result *result, size_t position,
                               "clock record maps, and were left out",
                               rank, (unsigned long long)trace->unmapped_count,
                               rkt_clock_name(rkt_clock_map_rank_clock(trace->clock)));
-    if (status == RKT_OK && early_count > 0)
+    if (status == RKT_OK && trace->early_count > 0)
         status = rkt_add_note(result, arena, 1, err,
                               "rank %u: %zu pieces of GPU work start before their own launch; "
                               "device and host times do not fit there",
-                              rank, early_count);
+                              rank, trace->early_count);
     return status;
 }
 
@@ -138,31 +124,12 @@ static enum rkt_status note_losses(struct rkt_result *result, size_t position,
     return status;
 }
 
-static bool is_nccl_by_nvtx(const struct rkt_rank_trace *trace)
-{
-    for (size_t i = 0; i < trace->op_count; i++) {
-        if (trace->ops[i].is_by_nvtx)
-            return true;
-    }
-    return false;
-}
-
-static size_t count_whole_graphs(const struct rkt_rank_trace *trace)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < trace->work_count; i++)
-        count += trace->works[i].is_whole_graph;
-    return count;
-}
-
-/* What was recorded less closely than it might have been, and what recording cost. */
+/* What was recorded less closely than it might have been. */
 static enum rkt_status note_capture(struct rkt_result *result, size_t position,
                                     struct rkt_arena *arena, struct rkt_error *err)
 {
     const struct rkt_rank_trace *trace = result->ranks[position].trace;
     uint32_t rank = result->ranks[position].rank;
-    size_t graph_count = count_whole_graphs(trace);
     enum rkt_status status = RKT_OK;
 
     if (trace->capture_off_ns > 0)
@@ -170,22 +137,40 @@ static enum rkt_status note_capture(struct rkt_result *result, size_t position,
                               "rank %u: GPU work was not recorded for %.3f s, as another tool had "
                               "CUPTI, or CUPTI was in trouble; that time counts as idle",
                               rank, (double)trace->capture_off_ns / 1e9);
-    if (status == RKT_OK && is_nccl_by_nvtx(trace))
+    if (status == RKT_OK && trace->is_nccl_by_nvtx)
         status =
             rkt_add_note(result, arena, 0, err,
                          "rank %u: NCCL was seen through its NVTX ranges only (it is older than "
                          "2.23, or another tool has its profiler): without sequence numbers, "
                          "sizes in bytes",
                          rank);
-    if (status == RKT_OK && graph_count > 0)
+    if (status == RKT_OK && trace->whole_graph_count > 0)
         status = rkt_add_note(result, arena, 1, err,
                               "rank %u: %zu launches of CUDA graphs were recorded as one piece "
                               "each; what ran inside counts as compute, collectives too",
-                              rank, graph_count);
-    if (status == RKT_OK && trace->overhead_ns > 0)
-        status = rkt_add_note(result, arena, 0, err, "rank %u: tracing cost %.3f ms, as CUPTI says",
-                              rank, (double)trace->overhead_ns / 1e6);
+                              rank, trace->whole_graph_count);
     return status;
+}
+
+/* What recording cost, in one line: it is much the same on all ranks. */
+static enum rkt_status note_overhead(struct rkt_result *result, struct rkt_arena *arena,
+                                     struct rkt_error *err)
+{
+    int64_t least_ns = INT64_MAX;
+    int64_t most_ns = 0;
+
+    for (size_t i = 0; i < result->rank_count; i++) {
+        int64_t overhead_ns = result->ranks[i].trace->overhead_ns;
+
+        if (overhead_ns > 0 && overhead_ns < least_ns)
+            least_ns = overhead_ns;
+        most_ns = overhead_ns > most_ns ? overhead_ns : most_ns;
+    }
+    if (most_ns == 0)
+        return RKT_OK;
+    return rkt_add_note(result, arena, 0, err,
+                        "tracing cost %.3f to %.3f ms of a rank's time, as CUPTI says",
+                        (double)least_ns / 1e6, (double)most_ns / 1e6);
 }
 
 enum rkt_status rkt_load_notes(struct rkt_result *result, struct rkt_arena *arena,
@@ -202,5 +187,7 @@ enum rkt_status rkt_load_notes(struct rkt_result *result, struct rkt_arena *aren
         if (status == RKT_OK)
             status = note_capture(result, i, arena, err);
     }
+    if (status == RKT_OK)
+        status = note_overhead(result, arena, err);
     return status;
 }

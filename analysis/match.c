@@ -8,15 +8,10 @@
 #include "analysis/stages.h"
 #include "common/array.h"
 
-struct rank_arrivals {
-    struct rkt_arrival *by_work;
-};
-
 /* All comm kernels of all ranks; a rank's stand together by start until they are sorted. */
 struct units {
     struct rkt_unit_list list;
     struct rkt_strtab *names;
-    struct rank_arrivals *arrivals; /* by rank */
 };
 
 static size_t count_comm_works(const struct rkt_rank_trace *trace)
@@ -28,11 +23,8 @@ static size_t count_comm_works(const struct rkt_rank_trace *trace)
     return count;
 }
 
-static void release_units(struct units *units, size_t rank_count)
+static void release_units(struct units *units)
 {
-    for (size_t i = 0; units->arrivals != NULL && i < rank_count; i++)
-        free(units->arrivals[i].by_work);
-    free(units->arrivals);
     rkt_strtab_destroy(units->names);
     free(units->list.items);
 }
@@ -46,20 +38,20 @@ static enum rkt_status collect_units(struct rkt_result *result, struct units *un
     for (size_t r = 0; r < result->rank_count; r++)
         cap += count_comm_works(result->ranks[r].trace);
     units->list.items = calloc(cap, sizeof(*units->list.items));
-    units->arrivals = calloc(result->rank_count + 1, sizeof(*units->arrivals));
     units->names = rkt_strtab_create();
-    if (units->list.items == NULL || units->arrivals == NULL || units->names == NULL)
+    if (units->list.items == NULL || units->names == NULL)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to match %zu collectives", cap);
     for (size_t r = 0; r < result->rank_count && status == RKT_OK; r++) {
-        const struct rkt_rank_trace *trace = result->ranks[r].trace;
+        struct rkt_rank_trace *trace = result->ranks[r].trace;
 
-        for (size_t i = 0; i < trace->work_count; i++) {
+        if (trace->arrivals == NULL)
+            status = rkt_find_arrivals(trace, err);
+        for (size_t i = 0; i < trace->work_count && status == RKT_OK; i++) {
             trace->works[i].collective = RKT_INDEX_NONE;
             if (trace->works[i].work_class == RKT_WORK_COMM)
                 rkt_match_unit_init(trace, (uint32_t)r, (uint32_t)i, units->names,
                                     &units->list.items[units->list.count++]);
         }
-        status = rkt_find_arrivals(trace, &units->arrivals[r].by_work, err);
     }
     return status;
 }
@@ -107,21 +99,22 @@ static enum rkt_match_confidence confidence_of(const struct rkt_match_unit *unit
     return confidence;
 }
 
-static void fill_participant(const struct units *units, const struct rkt_result *result,
-                             const struct rkt_match_unit *unit, struct rkt_participant *to)
+static void fill_participant(const struct rkt_result *result, const struct rkt_match_unit *unit,
+                             struct rkt_participant *to)
 {
     const struct rkt_work *work = &result->ranks[unit->rank].trace->works[unit->work];
-    const struct rkt_arrival *arrival = &units->arrivals[unit->rank].by_work[unit->work];
+    const struct rkt_comm_arrival *arrival = &result->ranks[unit->rank].trace->arrivals[unit->work];
 
-    *to = (struct rkt_participant){.rank = unit->rank,
-                                   .work = unit->work,
-                                   .start_ns = work->start_ns,
-                                   .end_ns = work->end_ns,
-                                   .job_start_ns = unit->start_ns,
-                                   .job_end_ns = unit->end_ns,
-                                   .ready_ns = arrival->ready_ns,
-                                   .late_ns = arrival->late_ns,
-                                   .is_queued = arrival->is_queued};
+    *to = (struct rkt_participant){
+        .rank = unit->rank,
+        .work = rkt_rank_trace_whole_index(result->ranks[unit->rank].trace, unit->work),
+        .start_ns = work->start_ns,
+        .end_ns = work->end_ns,
+        .job_start_ns = unit->start_ns,
+        .job_end_ns = unit->end_ns,
+        .ready_ns = arrival->ready_ns,
+        .late_ns = arrival->late_ns,
+        .is_queued = arrival->is_queued};
 }
 
 /* What is known of the operation is taken from the first rank that recorded it. */
@@ -144,7 +137,7 @@ static const char *name_collective(const struct rkt_rank_trace *trace,
     return rkt_arena_strndup(arena, name, strcspn(name, "("));
 }
 
-static enum rkt_status add_collective(const struct units *units, const struct rkt_result *result,
+static enum rkt_status add_collective(const struct rkt_result *result,
                                       const struct rkt_match_unit *members, size_t count,
                                       struct rkt_arena *arena, struct rkt_collective_list *list)
 {
@@ -161,7 +154,7 @@ static enum rkt_status add_collective(const struct units *units, const struct rk
                            sizeof(*list->items)))
         return RKT_ERR_NOMEM;
     for (size_t i = 0; i < count; i++)
-        fill_participant(units, result, &members[i], &participants[i]);
+        fill_participant(result, &members[i], &participants[i]);
     list->items[list->count++] = (struct rkt_collective){
         .comm_id = known->kind == RKT_MATCH_KIND_NAME ? 0 : known->comm_id,
         .seq = known->seq != UINT64_MAX ? known->seq : (uint64_t)known->number,
@@ -210,7 +203,7 @@ static enum rkt_status group_units(struct units *units, struct rkt_result *resul
             next++;
         kept = keep_fitting(units, at, next);
         if (kept - at > 1 || (kept - at == 1 && items[at].comm_size == 1))
-            status = add_collective(units, result, &items[at], kept - at, arena, list);
+            status = add_collective(result, &items[at], kept - at, arena, list);
         else
             kept = at;
         result->unmatched_count += next - kept;
@@ -267,8 +260,8 @@ static enum rkt_status link_works(struct rkt_result *result)
             const struct rkt_participant *participant = &collective->participants[i];
 
             if (participant->work != RKT_INDEX_NONE)
-                result->ranks[participant->rank].trace->works[participant->work].collective =
-                    (uint32_t)c;
+                rkt_rank_trace_work(result->ranks[participant->rank].trace, participant->work)
+                    ->collective = (uint32_t)c;
         }
         if (!collective->is_bucket || collective->bucket_index != RKT_INDEX_NONE ||
             collective->step == RKT_INDEX_NONE)
@@ -317,6 +310,6 @@ enum rkt_status rkt_match_collectives(struct rkt_result *result, struct rkt_aren
             rkt_fail(err, status, "no memory for %zu collectives", list.count);
     }
     free(list.items);
-    release_units(&units, result->rank_count);
+    release_units(&units);
     return status;
 }

@@ -24,6 +24,8 @@ enum rkt_status rkt_rank_trace_load(struct rkt_store_reader *reader, size_t posi
         status = rkt_rank_trace_join(trace, &raw.by_kind[RKT_EVENT_SYNC], err);
     if (status == RKT_OK)
         status = rkt_rank_trace_link_ops(trace, &raw.by_kind[RKT_EVENT_NCCL], err);
+    if (status == RKT_OK)
+        rkt_rank_trace_count(trace);
     rkt_raw_trace_release(&raw);
     if (status != RKT_OK) {
         rkt_rank_trace_destroy(trace);
@@ -47,6 +49,8 @@ void rkt_rank_trace_destroy(struct rkt_rank_trace *trace)
     free(trace->comms);
     free(trace->named);
     free(trace->shapes);
+    free(trace->whole_index);
+    free(trace->arrivals);
     free(trace->open_spans);
     free(trace->gpu.counters);
     free(trace);

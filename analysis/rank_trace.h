@@ -15,7 +15,7 @@
  * Order:   every array by start_ns, then by order in the file; but ops: those of a
  *          kernel are neighbours, in order of works, then the others.
  * Memory:  its own; freed by rkt_rank_trace_destroy. Read only after load, except the fields
- *          marked "filled by".
+ *          marked "filled by". A thin trace has let go of all but what comparing ranks needs.
  * Left out: records with start 0, end < start or absurd times (metrics.md, "Records"); counted.
  */
 
@@ -115,6 +115,13 @@ struct rkt_op {
     struct rkt_event_nccl nccl;
 };
 
+/* Of a kernel of a collective: analysis/arrival.h. */
+struct rkt_comm_arrival {
+    int64_t ready_ns; /* INT64_MIN without a launch record */
+    int64_t late_ns;  /* INT64_MIN for the first comm of its stream */
+    bool is_queued;
+};
+
 struct rkt_bucket {
     int64_t start_ns;
     int64_t end_ns;
@@ -161,14 +168,24 @@ struct rkt_rank_trace {
     size_t named_count;
     struct rkt_event_shape *shapes; /* by shape_id */
     size_t shape_count;
-    struct rkt_open_span *open_spans; /* by start; only with has_windows */
+    /* NULL: a whole trace. Thin: works are kernels of collectives alone, and this is what index each
+     * has in the whole trace; there are no calls, ranges and shapes. */
+    uint32_t *whole_index;
+    struct rkt_comm_arrival *arrivals; /* beside works; NULL but until collectives are matched */
+    struct rkt_open_span *open_spans;  /* by start; only with has_windows */
     size_t open_count;
 
     struct rkt_rank_gpus gpu;
+    uint32_t work_counts[RKT_DEVICES_MAX]; /* pieces of GPU work by device_id; larger ids in none */
     uint32_t main_thread_id; /* of the step marks, else with most launches; 0 unknown */
     bool has_windows;        /* capture was not open all along */
     bool has_gpu;            /* any GPU work: else a host view */
     int64_t middle_ns;       /* median of its stamps; RKT_TIME_UNKNOWN without any */
+    int64_t first_ns;        /* its earliest stamp; RKT_TIME_UNKNOWN without any */
+    size_t early_count;      /* pieces of work that start before their own launch */
+    size_t whole_graph_count;
+    bool has_sync_calls;     /* ranges of type SYNC_CALL */
+    bool is_nccl_by_nvtx;    /* some operation is known by its NVTX range */
     uint64_t left_out_count; /* records with impossible times */
     uint64_t unmapped_count; /* records of a clock that could not be mapped */
     int64_t clock_error_ns;  /* worst error of mapping between this rank's own clocks */
@@ -189,6 +206,23 @@ enum rkt_status rkt_rank_trace_load(struct rkt_store_reader *reader, size_t posi
                                     const struct rkt_work_rules *rules,
                                     struct rkt_rank_trace **trace_out, struct rkt_error *err);
 void rkt_rank_trace_destroy(struct rkt_rank_trace *trace); /* NULL is fine */
+
+/* first_ns, early_count and the like, which a thin trace could not tell; load does it. */
+void rkt_rank_trace_count(struct rkt_rank_trace *trace);
+
+/* About how much memory it takes. */
+size_t rkt_rank_trace_bytes(const struct rkt_rank_trace *trace);
+
+/* To a thin trace; one without GPU work stays as it is. */
+enum rkt_status rkt_rank_trace_thin(struct rkt_rank_trace *trace, struct rkt_error *err);
+
+/* Between an index in the whole trace, which others keep, and the place in works. */
+static inline uint32_t rkt_rank_trace_whole_index(const struct rkt_rank_trace *trace, size_t place)
+{
+    return trace->whole_index ? trace->whole_index[place] : (uint32_t)place;
+}
+/* NULL where a thin trace has let go of it. */
+struct rkt_work *rkt_rank_trace_work(const struct rkt_rank_trace *trace, uint32_t whole_index);
 
 /* Class by name (metrics.md, "Records"). Threads: any. */
 enum rkt_work_class rkt_work_class_of_kernel(const char *name);

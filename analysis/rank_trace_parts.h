@@ -12,6 +12,7 @@
  *   rank_trace_join.c   GPU work with its launch, threads, SYNC records
  *   rank_trace_nccl.c   kernels with the NCCL operations that they carry out
  *   rank_trace_windows.c  when capture was open
+ *   rank_trace_thin.c   what a trace says of itself, and letting go of most of it
  *   rank_trace.c        life cycle, and the order of all this
  */
 

@@ -22,8 +22,9 @@
 
 #define RKT_NA INT64_MIN
 
-struct rkt_activity;  /* analysis/activity.h */
-struct rkt_host_view; /* analysis/host_view.h */
+struct rkt_trace_keeper; /* analysis/trace_keeper.h */
+struct rkt_activity;     /* analysis/activity.h */
+struct rkt_host_view;    /* analysis/host_view.h */
 
 enum rkt_idle_cause {
     RKT_IDLE_SYNC,
@@ -134,9 +135,9 @@ enum rkt_phase_source {
 
 struct rkt_rank_result {
     uint32_t rank;
-    const struct rkt_rank_trace *trace;
-    const struct rkt_activity *activity;   /* NULL in host view */
-    const struct rkt_host_view *host_view; /* NULL with GPU records */
+    struct rkt_rank_trace *trace;          /* may be thin: rkt_trace_open gives the whole one */
+    const struct rkt_activity *activity;   /* while the rank is measured; NULL in host view */
+    const struct rkt_host_view *host_view; /* while it is measured; NULL with GPU records */
     struct rkt_window run; /* [first start, last end of work); host view: of the marks */
     /* Before the first and after the last step: two stretches of the run as one window, whose
      * start and end are the run's; window_ns 0 if there are none. */
@@ -270,7 +271,8 @@ struct rkt_analysis_note {
 struct rkt_result {
     const struct rkt_run_info *run;
     const struct rkt_store_health *health;
-    struct rkt_rank_result *ranks; /* by rank number */
+    struct rkt_trace_keeper *keeper; /* NULL: all traces are whole */
+    struct rkt_rank_result *ranks;   /* by rank number */
     size_t rank_count;
     uint32_t expected_rank_count;       /* 0 unknown */
     struct rkt_collective *collectives; /* by job_first_start_ns */

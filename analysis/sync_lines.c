@@ -2,9 +2,11 @@
 #include "analysis/sync_lines.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/stages.h"
 #include "analysis/time_find.h"
+#include "analysis/trace_keeper.h"
 
 /* A call that told, before places are summed. */
 struct told {
@@ -116,6 +118,12 @@ enum rkt_status rkt_find_sync_lines(const struct rkt_rank_trace *trace, int64_t 
     if (count == 0)
         return RKT_OK;
     qsort(lines, count, sizeof(*lines), compare_waits);
+    for (size_t i = 0; i < count; i++) { /* the trace may be gone before its lines are */
+        lines[i].site = rkt_arena_strndup(arena, lines[i].site, strlen(lines[i].site));
+        lines[i].call = rkt_arena_strndup(arena, lines[i].call, strlen(lines[i].call));
+        if (!lines[i].site || !lines[i].call)
+            return RKT_ERR_NOMEM;
+    }
     *lines_out = lines;
     *count_out = count;
     return RKT_OK;
@@ -139,18 +147,24 @@ static void find_stretch(const struct rkt_rank_result *rank, int64_t *start_ns, 
 enum rkt_status rkt_name_waiting_lines(struct rkt_result *result, struct rkt_arena *arena,
                                        struct rkt_error *err)
 {
-    for (size_t r = 0; r < result->rank_count; r++) {
+    enum rkt_status status = RKT_OK;
+
+    for (size_t r = 0; r < result->rank_count && status == RKT_OK; r++) {
         struct rkt_rank_result *rank = &result->ranks[r];
-        struct rkt_sync_line *lines;
+        const struct rkt_rank_trace *trace;
+        struct rkt_sync_line *lines = NULL;
         int64_t start_ns;
         int64_t end_ns;
 
+        if (!rank->trace->has_sync_calls)
+            continue;
         find_stretch(rank, &start_ns, &end_ns);
-        if (rkt_find_sync_lines(rank->trace, start_ns, end_ns, arena, &lines,
-                                &rank->sync_line_count) != RKT_OK)
-            return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the lines of rank %u that wait",
-                            rank->rank);
+        status = rkt_trace_open(result, r, &trace, err);
+        if (status == RKT_OK && rkt_find_sync_lines(trace, start_ns, end_ns, arena, &lines,
+                                                    &rank->sync_line_count) != RKT_OK)
+            status = rkt_fail(err, RKT_ERR_NOMEM, "no memory for the lines of rank %u that wait",
+                              rank->rank);
         rank->sync_lines = lines;
     }
-    return RKT_OK;
+    return status;
 }

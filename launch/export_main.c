@@ -17,6 +17,7 @@ struct export_options {
     const char *output;
     const char *step_range;
     const char *comm_kernel;
+    uint64_t memory_bytes;
 };
 
 static const struct rkt_option OPTIONS[] = {
@@ -30,6 +31,9 @@ static const struct rkt_option OPTIONS[] = {
     {"comm-kernel", 0, "RANKTRACE_COMM_KERNEL", RKT_OPTION_STRING,
      offsetof(struct export_options, comm_kernel), "REGEX", NULL,
      "kernels of these names are communication, too"},
+    {"memory", 0, "RANKTRACE_MEMORY", RKT_OPTION_BYTES,
+     offsetof(struct export_options, memory_bytes), "SIZE", "512MiB",
+     "for records of ranks; a timeline that is larger is read twice"},
 };
 
 static const struct rkt_command COMMAND = {
@@ -79,7 +83,8 @@ int main(int argc, char **argv)
         return EXIT_DONE;
     if (status != RKT_OK)
         return fail(&err, EXIT_WRONG_USE);
-    analysis = (struct rkt_analysis_options){options.step_range, options.comm_kernel};
+    analysis = (struct rkt_analysis_options){options.step_range, options.comm_kernel,
+                                             options.memory_bytes};
     run = find_format(options.format);
     if (!run) {
         (void)fprintf(stderr, "ranktrace export: unknown format '%s': there is chrome\n",

@@ -21,6 +21,7 @@ struct report_options {
     const char *output;
     const char *step_range;
     const char *comm_kernel;
+    uint64_t memory_bytes;
 };
 
 #define FIELD(name) offsetof(struct report_options, name)
@@ -34,6 +35,8 @@ static const struct rkt_option OPTIONS[] = {
      "ranges whose names begin so are the steps (default: ProfilerStep#)"},
     {"comm-kernel", 0, "RANKTRACE_COMM_KERNEL", RKT_OPTION_STRING, FIELD(comm_kernel), "REGEX",
      NULL, "kernels of these names are communication, too"},
+    {"memory", 0, "RANKTRACE_MEMORY", RKT_OPTION_BYTES, FIELD(memory_bytes), "SIZE", "512MiB",
+     "for records of ranks; a timeline that is larger is read twice"},
 };
 
 static const struct rkt_command COMMAND = {
@@ -85,7 +88,8 @@ int main(int argc, char **argv)
         rkt_fail(&err, RKT_ERR_INVALID, "give one timeline: %s", COMMAND.usage);
         return fail(&err, EXIT_WRONG_USE);
     }
-    analysis = (struct rkt_analysis_options){options.step_range, options.comm_kernel};
+    analysis = (struct rkt_analysis_options){options.step_range, options.comm_kernel,
+                                             options.memory_bytes};
     status = rkt_result_file_write(argv[next], &analysis, format->write, options.output, &err);
     if (status != RKT_OK)
         return fail(&err, status == RKT_ERR_INVALID ? EXIT_WRONG_USE : EXIT_FAILED);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/export/chrome_state.h"
+#include "analysis/trace_keeper.h"
 #include "common/array.h"
 
 #define BREAK_DEPTH 2 /* one event per line */
@@ -220,29 +221,11 @@ static bool is_aligned(const struct rkt_rank_result *rank)
     return rank->align_state != RKT_ALIGN_UNALIGNED;
 }
 
-/* First start of a rank's slices, in job time; INT64_MAX without any. */
+/* In job time; INT64_MAX where there is nothing. */
 static int64_t first_start(const struct rkt_rank_trace *trace)
 {
-    int64_t first = INT64_MAX;
-    int64_t starts[5];
-    size_t count = 0;
-
-    if (trace->work_count > 0)
-        starts[count++] = trace->works[0].start_ns;
-    if (trace->call_count > 0)
-        starts[count++] = trace->calls[0].start_ns;
-    if (trace->range_count > 0)
-        starts[count++] = trace->ranges[0].start_ns;
-    if (trace->bucket_count > 0)
-        starts[count++] = trace->buckets[0].start_ns;
-    if (trace->gpu.counter_count > 0)
-        starts[count++] = trace->gpu.counters[0].start_ns;
-    for (size_t i = 0; i < count; i++) {
-        int64_t job_ns = rkt_slices_job_ns(trace, starts[i]);
-
-        first = job_ns < first ? job_ns : first;
-    }
-    return first;
+    return trace->first_ns == RKT_TIME_UNKNOWN ? INT64_MAX
+                                               : rkt_slices_job_ns(trace, trace->first_ns);
 }
 
 static int64_t shared_origin(const struct rkt_result *result)
@@ -261,11 +244,12 @@ static int64_t shared_origin(const struct rkt_result *result)
 static enum rkt_status put_rank(struct rkt_chrome *chrome, size_t position, struct rkt_error *err)
 {
     struct rkt_slices slices;
-    enum rkt_status status;
+    enum rkt_status status = rkt_trace_open(chrome->result, position, &chrome->trace, err);
 
+    if (status != RKT_OK)
+        return status;
     chrome->position = position;
     chrome->rank = &chrome->result->ranks[position];
-    chrome->trace = chrome->rank->trace;
     chrome->track_order = 0;
     chrome->origin_ns =
         is_aligned(chrome->rank) ? chrome->shared_origin_ns : first_start(chrome->trace);

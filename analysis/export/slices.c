@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/trace_keeper.h"
 #include "common/array.h"
 
 struct builder {
@@ -234,8 +235,11 @@ enum rkt_status rkt_slices_init(const struct rkt_result *result, size_t position
                                 struct rkt_slices *slices_out, struct rkt_error *err)
 {
     const struct rkt_rank_result *rank = &result->ranks[position];
-    struct builder builder = {.trace = rank->trace};
+    struct builder builder = {0};
+    enum rkt_status status = rkt_trace_open(result, position, &builder.trace, err);
 
+    if (status != RKT_OK)
+        return status;
     if (!add_steps(&builder, rank) || !add_window_edges(&builder) || !add_works(&builder) ||
         !add_calls(&builder) || !add_ranges(&builder) || !add_buckets(&builder) ||
         !add_collectives(&builder, result, position)) {

@@ -18,6 +18,8 @@ static char *export(const struct fake_run *run)
     FILE *out = open_memstream(&text, &bytes);
 
     assert_non_null(out);
+    for (size_t r = 0; r < run->result.rank_count; r++)
+        rkt_rank_trace_count(run->result.ranks[r].trace);
     assert_rkt_ok(rkt_export_chrome(&run->result, out, &err), err);
     assert_int_equal(fclose(out), 0);
     return text;

@@ -80,6 +80,7 @@ static void the_gpu_with_most_work_is_first_and_steady_values_hold(void **state)
     }
     fake_add_step(&run, 0, 100, 200)->is_warmup = false;
     run.result.ranks[0].step_source = RKT_STEPS_MARKS;
+    rkt_rank_trace_count(run.result.ranks[0].trace);
     assert_rkt_ok(rkt_find_gpu_use(&run.result, &run.arena, &err), err);
     rank = &run.result.ranks[0];
     assert_int_equal(rank->gpu_count, 2);

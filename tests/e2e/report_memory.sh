@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A report that may keep no rank's records says the same as one that keeps all; so does an export.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+both() {
+    "$ranktrace" "$@" >"$work/all"
+    "$ranktrace" "$@" --memory 1B >"$work/one"
+    [ -s "$work/all" ] || fail "'$*' says nothing"
+    cmp "$work/all" "$work/one" || fail "'$*' differs where no record is kept"
+}
+
+simulate() { "$ranktrace" simulate -o "$work/run.rkt" "$@" >/dev/null; }
+
+simulate -s ranks=8 -s nodes=2 -s clock-offset=5ms -s clock-drift-ppb=10000 \
+    -s 'fault = slow-compute rank=2 amount=10ms' -s 'fault = hidden-sync rank=5 amount=3'
+for words in "report" "report --format json" "export"; do
+    # shellcheck disable=SC2086 # several words
+    both $words "$work/run.rkt"
+done
+simulate -s ranks=4 -s 'fault = slow-input rank=1 amount=40ms'
+both report --format json "$work/run.rkt"
+grep -q '"cause": "input"' "$work/one" || fail "no cause where no record is kept"
+
+# Sixteen times the ranks, each as long: with a limit memory grows by the collectives alone.
+peak() { # KiB
+    /usr/bin/env python3 - "$ranktrace" "$work/run.rkt" <<'PY'
+import resource
+import subprocess
+import sys
+
+subprocess.run([sys.argv[1], "report", "--memory", "1B", sys.argv[2]], check=True,
+               stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+PY
+}
+size=(-s steps=40 -s forward-kernels=200 -s backward-kernels=400 -s buckets=2)
+simulate -s ranks=2 "${size[@]}"
+small=$(peak)
+simulate -s ranks=32 "${size[@]}"
+large=$(peak)
+[ "$large" -lt $((small * 2)) ] || fail "2 ranks take $small KiB, 32 ranks $large KiB"
