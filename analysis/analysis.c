@@ -183,8 +183,7 @@ static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_stor
     enum rkt_status status = rkt_trace_keeper_create(reader, options, &result->keeper, err);
 
     if (status == RKT_OK)
-        status = rkt_load_ranks(reader, options, result->keeper, &analysis->loaded, result,
-                                &analysis->arena, err);
+        status = rkt_load_ranks(reader, options, &analysis->loaded, result, &analysis->arena, err);
     if (status == RKT_OK)
         status = rkt_match_collectives(result, &analysis->arena, err);
     if (status != RKT_OK)

@@ -284,14 +284,13 @@ static void count_all(struct loading *loading)
 
 enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
                                const struct rkt_analysis_options *options,
-                               struct rkt_trace_keeper *keeper, struct rkt_loaded_ranks *loaded,
-                               struct rkt_result *result, struct rkt_arena *arena,
-                               struct rkt_error *err)
+                               struct rkt_loaded_ranks *loaded, struct rkt_result *result,
+                               struct rkt_arena *arena, struct rkt_error *err)
 {
     struct loading loading = {
         .reader = reader,
         .rules = {options ? options->comm_kernel : NULL},
-        .keeper = keeper,
+        .keeper = result->keeper,
         .loaded = loaded,
         .result = result,
         .arena = arena,

@@ -22,13 +22,12 @@ struct rkt_loaded_ranks {
 
 void rkt_loaded_ranks_release(struct rkt_loaded_ranks *loaded);
 
-/* Fills result->ranks (rank, trace, how it ended, clock, steps, phases), the counts of the run, and notes. On
- * failure as on success, release is the caller's. */
+/* Fills result->ranks (rank, trace, how it ended, clock, steps, phases), the counts of the run, and notes. result->keeper is there
+ * already. On failure as on success, release is the caller's. */
 enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
                                const struct rkt_analysis_options *options,
-                               struct rkt_trace_keeper *keeper, struct rkt_loaded_ranks *loaded,
-                               struct rkt_result *result, struct rkt_arena *arena,
-                               struct rkt_error *err);
+                               struct rkt_loaded_ranks *loaded, struct rkt_result *result,
+                               struct rkt_arena *arena, struct rkt_error *err);
 
 /* load_notes.c: what the loaded traces say about themselves: losses, stamps, missing ranks. */
 enum rkt_status rkt_load_notes(struct rkt_result *result, struct rkt_arena *arena,
