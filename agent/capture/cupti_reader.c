@@ -8,7 +8,7 @@
 
 #define FUTURE_NS 60000000000u    /* a stamp later than this from now is absurd */
 #define ROOM_STEP_NS 500000       /* between two looks for room in the ring */
-#define ROOM_WAIT_NS 100000000u   /* at most so long for one buffer */
+#define ROOM_WAIT_NS 1000000000u  /* at most so long for one buffer */
 #define EVENTS_PER_RECORD 3u      /* itself, a new launch shape, a new thread's name */
 #define SMALLEST_RECORD_BYTES 40u /* an API record: the unit in which unread bytes are counted */
 
@@ -26,6 +26,13 @@ struct reading {
     uint64_t bad_stamp_count[RKT_EVENT_KIND_COUNT];
 };
 
+/* Who waited in vain once does so no more until there is room: nobody may be there to make it. */
+static void note_waiting(const struct reading *reading)
+{
+    atomic_store_explicit(&reading->reader->has_waited_in_vain, reading->room < EVENTS_PER_RECORD,
+                          memory_order_relaxed);
+}
+
 static void wait_for_room(struct reading *reading)
 {
     const struct rkt_ring *ring = reading->thread->ring;
@@ -39,6 +46,7 @@ static void wait_for_room(struct reading *reading)
             nanosleep(&step, NULL);
         reading->room = rkt_ring_room(ring);
     }
+    note_waiting(reading);
 }
 
 static bool is_gpu_work(const struct rkt_event *event)
@@ -119,12 +127,16 @@ static void read_records(struct reading *reading, uint8_t *buffer, size_t valid_
         read_record(reading, (const CUpti_Activity *)last, (size_t)(end - last));
 }
 
-/* Until when to wait for room: for one buffer, or for all that is left at exit. */
+/* Until when to wait for room: for one buffer, or for all that is left at exit. 0: not at all. */
 static uint64_t room_deadline_ns(const struct rkt_cupti_reader *reader)
 {
     uint64_t stop_ns = atomic_load_explicit(&reader->stop_deadline_ns, memory_order_relaxed);
 
-    return stop_ns != 0 ? stop_ns : rkt_now_raw_ns() + ROOM_WAIT_NS;
+    if (stop_ns != 0)
+        return stop_ns;
+    return atomic_load_explicit(&reader->has_waited_in_vain, memory_order_relaxed)
+               ? 0
+               : rkt_now_raw_ns() + ROOM_WAIT_NS;
 }
 
 static void lower(_Atomic uint64_t *earliest_ns, uint64_t start_ns)

@@ -6,7 +6,8 @@
  * cupti_reader - the records of a buffer that CUPTI gives back, as events in a ring.
  *
  * Threads: CUPTI's own and the flush thread, each with its own ring.
- * Waiting: for room in the ring, up to a limit per buffer, since these threads may.
+ * Waiting: for room in the ring, up to a second per buffer, since these threads may, and CUPTI has
+ *          buffers for longer; not again after a wait in vain, until there is room.
  * Lost:    records with unusable stamps, those for which there is no ring, and those behind a
  *          step of the library's walk that leads nowhere, are counted.
  */
@@ -31,6 +32,7 @@ struct rkt_cupti_reader {
     struct rkt_cupti_devices devices;
     _Atomic uint64_t earliest_ns;      /* lowered to the earliest stamp that is read */
     _Atomic uint64_t stop_deadline_ns; /* at exit: until when all buffers may wait; 0 before */
+    _Atomic bool has_waited_in_vain;   /* for room, and there has been none since */
     _Atomic uint64_t good_work_count;  /* records of GPU work with usable stamps */
     _Atomic uint64_t bad_work_count;   /* and those without */
 };

@@ -11,6 +11,8 @@ control          the same with a library that takes 200 ns more for each record:
 sidecar          the share of a core that the sidecar takes at 15,000 records a second; at most 1 %.
 kept             60,000 records a second of one rank, from eight threads: none may be dropped.
 
+The last two are asked of marks, and of kernels with their launches, which come back in buffers of CUPTI's.
+
 Exit code 0: all passed; 1: not; 77: this machine cannot tell. Machines are noisy: run it on an idle one.
 """
 import json
@@ -55,11 +57,11 @@ class Bench:
         print(f"bench=overhead check={check} {text} passed={'yes' if passed else 'no'}", flush=True)
 
     def summary(self, folder):
-        """records, marks, lost of the rank in the store."""
+        """What store_summary says of the rank: numbers by name."""
         out = subprocess.run([self.build + "/tests/store_summary", folder + "/timeline.rkt"],
                              capture_output=True, text=True, check=True).stdout
-        found = re.search(r"role=rank .* events=(\d+) .* marks=(\d+) lost=(\d+)", out)
-        return tuple(int(number) for number in found.groups())
+        line = next(line for line in out.splitlines() if " role=rank " in line)
+        return {name: int(number) for name, number in re.findall(r"(\w+)=(\d+)(?: |$)", line)}
 
     def train(self, library):
         """CPU seconds of a run and the records that it stored; library None: untraced."""
@@ -75,7 +77,7 @@ class Bench:
             subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL,
                            preexec_fn=lambda: os.sched_setaffinity(0, {OUR_CORE}))
-            records = self.summary(folder + "/out")[0] if library else 0
+            records = self.summary(folder + "/out")["events"] if library else 0
             return json.load(open(result))["cpu_s"], records
 
     def cpu_per_record(self, check, library, rounds, expect):
@@ -96,29 +98,38 @@ class Bench:
                  records=records, pairs=rounds)
         return median
 
-    def marks(self, with_mpi, rate, seconds):
-        """Percent of a core of the sidecar, and marks made, stored and lost."""
+    def steady(self, kind, with_mpi, rate, seconds):
+        """A job of so many records a second: percent of a core of the sidecar; records made, stored, lost."""
+        if kind == "marks":
+            job = [self.build + "/tests/mark_job", "threads", "8", "rate", str(rate), "ms",
+                   str(seconds * 1000)]
+        else:  # a kernel and its launch are two
+            job = [self.build + "/simgpu/simgpu_train", "--steps", "5", "--compute-us", "100", "--threads", "8",
+                   "--side-kernels", str(rate * seconds // 2), "--rate", str(rate // 2)]
         with tempfile.TemporaryDirectory() as folder:
-            command = [self.build + "/bin/ranktrace", "run", "--no-report", "-o", folder + "/out",
-                       "--", self.build + "/tests/mark_job", "threads", "8", "rate", str(rate),
-                       "ms", str(seconds * 1000)]
+            command = [self.build + "/bin/ranktrace", "run", "--no-report", "-o", folder + "/out", "--"] + job
             if with_mpi:
                 root = ["--allow-run-as-root"] if os.getuid() == 0 else []
                 command = ["mpirun", "-np", "1"] + root + command
-            process = subprocess.Popen(command, env=self.env)
-            percent = self.sidecar_percent(process, seconds)
-            if process.wait() != 0:
+            process = subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, text=True)
+            percent = self.sidecar_percent(process, os.path.basename(job[0]), seconds)
+            said, _ = process.communicate()
+            if process.returncode != 0:
                 raise RuntimeError("the run failed")
-            _, marks, lost = self.summary(folder + "/out")
-            return percent, rate * seconds, marks, lost
+            stored = self.summary(folder + "/out")
+        made = rate * seconds
+        if kind == "kernels":
+            facts = json.loads(said[said.index("{"):])
+            made = 2 * (facts["kernels"] + facts["side_kernels"])
+        return percent, made, 2 * stored["kernels"] if kind == "kernels" else stored["marks"], stored["lost"]
 
-    def sidecar_percent(self, process, seconds):
+    def sidecar_percent(self, process, job, seconds):
         """From a second after its start to a second before the job's end."""
         pid = None
         while pid is None and process.poll() is None:
             pid = find_below(process.pid, "ranktrace-sidec")
             time.sleep(0.01)
-        while process.poll() is None and find_below(process.pid, "mark_job") is None:
+        while process.poll() is None and find_below(process.pid, job) is None:
             time.sleep(0.01)
         time.sleep(1)
         start, start_ns = time.monotonic(), cpu_ns(pid)
@@ -160,14 +171,15 @@ def main():
     bench.cpu_per_record("control", bench.build + "/tests/libranktrace-slow.so", rounds,
                          lambda ns: ns > LIMIT_NS and ns > ours + SLOWER_NS / 2)
     has_mpi = os.path.exists(bench.build + "/bin/ranktrace-sidecar-mpi") and shutil.which("mpirun")
-    for with_mpi in [False, True] if has_mpi else [False]:
-        mpi = "yes" if with_mpi else "no"
-        percent, _, marks, lost = bench.marks(with_mpi, 15000, 10)
-        bench.say("sidecar", percent <= SIDECAR_LIMIT_PERCENT, percent_of_core=f"{percent:.2f}",
-                  limit_percent=SIDECAR_LIMIT_PERCENT, records_per_s=15000, mpi=mpi)
-        percent, made, marks, lost = bench.marks(with_mpi, 60000, 10)
-        bench.say("kept", lost == 0 and marks == made, records_per_s=60000, made=made, stored=marks,
-                  lost=lost, sidecar_percent_of_core=f"{percent:.2f}", mpi=mpi)
+    for kind in ["marks", "kernels"]:
+        for with_mpi in [False, True] if has_mpi else [False]:
+            mpi = "yes" if with_mpi else "no"
+            percent, _, _, _ = bench.steady(kind, with_mpi, 15000, 10)
+            bench.say("sidecar", percent <= SIDECAR_LIMIT_PERCENT, of=kind, percent_of_core=f"{percent:.2f}",
+                      limit_percent=SIDECAR_LIMIT_PERCENT, records_per_s=15000, mpi=mpi)
+            percent, made, stored, lost = bench.steady(kind, with_mpi, 60000, 10)
+            bench.say("kept", lost == 0 and stored == made, of=kind, records_per_s=60000, made=made,
+                      stored=stored, lost=lost, sidecar_percent_of_core=f"{percent:.2f}", mpi=mpi)
     return 1 if bench.failed else 0
 
 
