@@ -221,10 +221,11 @@ static enum rkt_status list_items(struct rkt_import_state *import, struct rkt_im
 {
     size_t *counts = calloc(paths->count + 1, sizeof(*counts));
     size_t total = 0;
-    enum rkt_status status =
-        counts ? count_items(import, paths, counts, &total, err)
-               : rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu files", paths->count);
+    enum rkt_status status;
 
+    if (!counts)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu files", paths->count);
+    status = count_items(import, paths, counts, &total, err);
     if (status != RKT_OK) {
         free(counts);
         return status;

@@ -49,3 +49,37 @@ void rkt_json_note_damage(struct rkt_json_stats *stats, const char *text, size_t
     stats->damaged_count += count;
     stats->damaged_bytes += bytes;
 }
+
+void rkt_json_note_merged(struct rkt_json_stats *stats, uint64_t count, uint64_t position)
+{
+    if (stats->first_damage == UINT64_MAX)
+        stats->first_damage = position;
+    note_place(stats, position, 0, count);
+    stats->damaged_count += count;
+}
+
+enum rkt_status rkt_json_refuse(const char *text, size_t len, struct rkt_error *err)
+{
+    static const struct {
+        const char *magic;
+        size_t bytes;
+        const char *what;
+    } KNOWN[] = {
+        {"PK\3\4", 4, "a zip archive: unpack it first"},
+        {"\xfd\x37zXZ", 5, "compressed by xz: decompress it first"},
+        {"BZh", 3, "compressed by bzip2: decompress it first"},
+        {"SQLite format 3", 15,
+         "an SQLite file, and this build has no SQLite: build it with libsqlite3-dev"},
+        {"RKTF", 4, "a ranktrace store already"},
+        {"<", 1, "HTML or XML"},
+    };
+
+    if (len == 0)
+        return rkt_fail(err, RKT_ERR_FORMAT, "is empty; export or copy it again");
+    for (size_t i = 0; i < sizeof(KNOWN) / sizeof(KNOWN[0]); i++) {
+        if (len >= KNOWN[i].bytes && memcmp(text, KNOWN[i].magic, KNOWN[i].bytes) == 0)
+            return rkt_fail(err, RKT_ERR_FORMAT, "is no JSON; it looks like %s", KNOWN[i].what);
+    }
+    return rkt_fail(err, RKT_ERR_FORMAT,
+                    "is no JSON: it begins with neither { nor [; give what torch.profiler exports");
+}

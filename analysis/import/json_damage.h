@@ -3,7 +3,7 @@
 #define RKT_ANALYSIS_IMPORT_JSON_DAMAGE_H
 
 /*
- * json_damage - the account of what of a JSON text could not be read. Threads: as the stats.
+ * json_damage - the account of what of a JSON text could not be read, or why none of it. Threads: as the stats.
  */
 
 #include <stddef.h>
@@ -14,5 +14,11 @@
 /* text[0, bytes) stands at `position` and is given up. */
 void rkt_json_note_damage(struct rkt_json_stats *stats, const char *text, size_t bytes,
                           uint64_t position);
+
+/* `count` events at `position` were run together with another one that was read. */
+void rkt_json_note_merged(struct rkt_json_stats *stats, uint64_t count, uint64_t position);
+
+/* RKT_ERR_FORMAT: what a text that begins neither as an object nor as an array looks like. */
+enum rkt_status rkt_json_refuse(const char *text, size_t len, struct rkt_error *err);
 
 #endif

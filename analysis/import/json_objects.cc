@@ -13,6 +13,7 @@ static_assert(RKT_JSON_PADDING >= simdjson::SIMDJSON_PADDING, "simdjson reads pa
 
 struct rkt_json_parser {
     ondemand::parser simd;
+    simdjson::dom::parser strict;
     std::vector<rkt_json_field> fields;
 };
 
@@ -188,8 +189,9 @@ rkt_json_outcome parse_array(rkt_json_parser *parser, const char *text, size_t l
 }
 
 rkt_json_outcome parse_object(rkt_json_parser *parser, const char *text, size_t len,
-                              const rkt_json_object_visitor *visitor)
+                              const rkt_json_object_visitor *visitor, size_t *end_out)
 {
+    const char *behind;
     ondemand::document document;
     ondemand::object object;
     rkt_json_outcome outcome;
@@ -200,9 +202,10 @@ rkt_json_outcome parse_object(rkt_json_parser *parser, const char *text, size_t 
     if (document.get_object().get(object))
         return RKT_JSON_WRONG;
     outcome = read_object(parser, object, text, visitor);
-    if (outcome == RKT_JSON_DONE && !at_end(document))
-        return RKT_JSON_ENDED;
-    return outcome;
+    if (outcome != RKT_JSON_DONE || document.current_location().get(behind))
+        return outcome;
+    *end_out = static_cast<size_t>(behind - text);
+    return RKT_JSON_ENDED;
 }
 
 } // namespace
@@ -236,12 +239,21 @@ enum rkt_json_outcome rkt_json_parse_array(struct rkt_json_parser *parser, const
 
 enum rkt_json_outcome rkt_json_parse_object(struct rkt_json_parser *parser, const char *text,
                                             size_t len,
-                                            const struct rkt_json_object_visitor *visitor)
+                                            const struct rkt_json_object_visitor *visitor,
+                                            size_t *end_out)
 {
     try {
-        return parse_object(parser, text, len, visitor);
+        return parse_object(parser, text, len, visitor, end_out);
     } catch (const std::bad_alloc &) {
         return RKT_JSON_NOMEM;
     }
+}
+
+bool rkt_json_is_object(struct rkt_json_parser *parser, const char *text, size_t len)
+{
+    simdjson::dom::object object;
+
+    /* the bytes behind the text are there, but are not its own: copied, as this is rare */
+    return !parser->strict.parse(text, len, true).get(object);
 }
 }

@@ -71,10 +71,14 @@ enum rkt_json_outcome rkt_json_parse_array(struct rkt_json_parser *parser, const
                                            size_t len,
                                            const struct rkt_json_object_visitor *visitor,
                                            struct rkt_json_progress *progress_out);
-/* `text` is one object. */
+/* `text` is one object. ENDED: it was given, and ends before the text does, at text[*end_out]. */
 enum rkt_json_outcome rkt_json_parse_object(struct rkt_json_parser *parser, const char *text,
                                             size_t len,
-                                            const struct rkt_json_object_visitor *visitor);
+                                            const struct rkt_json_object_visitor *visitor,
+                                            size_t *end_out);
+
+/* Is all of `text` one object by JSON's rules? The parsers above pass over what nobody asked for. */
+bool rkt_json_is_object(struct rkt_json_parser *parser, const char *text, size_t len);
 
 #ifdef __cplusplus
 }

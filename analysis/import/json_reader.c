@@ -20,6 +20,7 @@ struct reader {
     struct rkt_json_stats *stats;
     struct rkt_error *err;
     struct rkt_json_parser *parser;
+    bool is_lost;        /* the outer object is broken: read_more goes on */
     uint64_t slow_until; /* up to here event by event, as the window did not parse */
     char *scratch;       /* for repaired events */
     size_t scratch_cap;
@@ -76,10 +77,26 @@ static enum rkt_status skip_to_event(struct reader *reader)
 
 /* ---- events ---- */
 
+/* An object with two "ph" is two events with what stood between them lost. */
+static void count_merged(struct reader *reader, const struct rkt_json_object *event)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < event->count; i++) {
+        const struct rkt_json_field *field = &event->fields[i];
+
+        count += field->key_bytes == 2 && field->key[0] == 'p' && field->key[1] == 'h' &&
+                 !field->in_args;
+    }
+    if (count > 1)
+        rkt_json_note_merged(reader->stats, count - 1, rkt_json_window_position(&reader->window));
+}
+
 static bool give_event(void *ctx, const struct rkt_json_object *event)
 {
     struct reader *reader = ctx;
 
+    count_merged(reader, event);
     reader->stats->event_count++;
     reader->status = reader->handler->event(reader->handler->ctx, event, reader->err);
     return reader->status == RKT_OK;
@@ -162,6 +179,7 @@ static enum rkt_json_outcome parse_repaired(struct reader *reader, const char *t
     size_t need = len * RKT_JSON_SANITISE_FACTOR + RKT_JSON_PADDING;
     enum rkt_json_outcome outcome;
     size_t clean;
+    size_t clean_end;
 
     if (reader->scratch_cap < need) {
         char *scratch = realloc(reader->scratch, need);
@@ -173,8 +191,8 @@ static enum rkt_json_outcome parse_repaired(struct reader *reader, const char *t
     }
     clean = rkt_json_sanitise(text, len, reader->scratch);
     memset(reader->scratch + clean, 0, RKT_JSON_PADDING);
-    outcome = rkt_json_parse_object(reader->parser, reader->scratch, clean, &visitor);
-    if (outcome == RKT_JSON_DONE)
+    outcome = rkt_json_parse_object(reader->parser, reader->scratch, clean, &visitor, &clean_end);
+    if (outcome == RKT_JSON_DONE || outcome == RKT_JSON_ENDED)
         reader->stats->repaired_count++;
     return outcome;
 }
@@ -185,14 +203,19 @@ static enum rkt_status read_event(struct reader *reader, size_t end)
     struct rkt_json_object_visitor visitor = visitor_of(reader);
     const char *text = reader->window.text + reader->window.at;
     size_t len = end - reader->window.at;
-    enum rkt_json_outcome outcome = rkt_json_parse_object(reader->parser, text, len, &visitor);
+    size_t used = len;
+    enum rkt_json_outcome outcome =
+        rkt_json_parse_object(reader->parser, text, len, &visitor, &used);
 
-    if (outcome == RKT_JSON_WRONG)
+    if (outcome == RKT_JSON_WRONG) {
         outcome = parse_repaired(reader, text, len);
+        if (outcome == RKT_JSON_ENDED) /* the repaired text is another: on to what can be next */
+            used = rkt_json_find_event(text, len, 1);
+    }
     switch (outcome) {
     case RKT_JSON_DONE:
-    case RKT_JSON_ENDED: /* given out before its end was found to be wrong */
-        reader->window.at = end;
+    case RKT_JSON_ENDED: /* what follows it in the text may be whole */
+        reader->window.at += used;
         return RKT_OK;
     case RKT_JSON_STOPPED:
         return reader->status;
@@ -214,6 +237,7 @@ static enum rkt_status read_doubtful(struct reader *reader, size_t next)
     struct rkt_json_window *window = &reader->window;
     struct rkt_json_object_visitor visitor = visitor_of(reader);
     size_t limit;
+    size_t used;
     size_t end;
 
     while (window->len - window->at < DOUBTFUL_BYTES_MAX && !window->has_all) {
@@ -226,12 +250,14 @@ static enum rkt_status read_doubtful(struct reader *reader, size_t next)
     }
     limit = window->len - window->at < DOUBTFUL_BYTES_MAX ? window->len
                                                           : window->at + DOUBTFUL_BYTES_MAX;
-    if (rkt_json_scan_strictly(window->text, limit, window->at, &end) == RKT_SCAN_FOUND) {
-        switch (rkt_json_parse_object(reader->parser, window->text + window->at, end - window->at,
-                                      &visitor)) {
+    if (rkt_json_scan_strictly(window->text, limit, window->at, &end) == RKT_SCAN_FOUND &&
+        rkt_json_is_object(reader->parser, window->text + window->at, end - window->at)) {
+        used = end - window->at;
+        switch (rkt_json_parse_object(reader->parser, window->text + window->at, used, &visitor,
+                                      &used)) {
         case RKT_JSON_DONE:
         case RKT_JSON_ENDED:
-            window->at = end;
+            window->at += used;
             return RKT_OK;
         case RKT_JSON_STOPPED:
             return reader->status;
@@ -246,12 +272,16 @@ static enum rkt_status read_doubtful(struct reader *reader, size_t next)
 }
 
 /* The element at the place, by itself: an object is an event, anything else is damage. */
-static enum rkt_status read_element(struct reader *reader, bool is_object)
+static enum rkt_status read_element(struct reader *reader, char c)
 {
     enum rkt_scan_result result;
+    bool is_object = c == '{';
     size_t end;
-    enum rkt_status status = rkt_json_window_value(&reader->window, &result, &end, reader->err);
+    enum rkt_status status;
 
+    if (c == '[')
+        return skip_to_event(reader); /* its end may be that of the list */
+    status = rkt_json_window_value(&reader->window, &result, &end, reader->err);
     if (status != RKT_OK)
         return status;
     if (result == RKT_SCAN_FOUND && is_object)
@@ -291,7 +321,7 @@ static enum rkt_status read_some_events(struct reader *reader, bool *done_out)
         cut = rkt_json_find_cut(window->text, window->len, window->at);
     if (cut > window->at)
         return read_window(reader, cut);
-    return read_element(reader, c == '{');
+    return read_element(reader, c);
 }
 
 static enum rkt_status read_events(struct reader *reader)
@@ -319,7 +349,7 @@ static bool is_events_key(const struct reader *reader, size_t key_end)
            memcmp(reader->window.text + reader->window.at, EVENTS_KEY, bytes) == 0;
 }
 
-/* Here is no member: go to where the events begin, else to the end of the text. */
+/* Here is no member: go to where the events begin, else give the outer object up. */
 static enum rkt_status find_events(struct reader *reader)
 {
     struct rkt_json_window *window = &reader->window;
@@ -344,7 +374,7 @@ static enum rkt_status find_events(struct reader *reader)
             return status;
     }
     reader->stats->is_cut = true;
-    skip_damage(reader, window->len);
+    reader->is_lost = true;
     return RKT_OK;
 }
 
@@ -453,14 +483,12 @@ static enum rkt_status read_outer(struct reader *reader, bool *done_out)
     return is_events_key(reader, end) ? enter_events(reader) : read_member(reader, end);
 }
 
-static enum rkt_status read_object_form(struct reader *reader)
+static enum rkt_status read_members(struct reader *reader)
 {
     bool done = false;
     enum rkt_status status = RKT_OK;
 
-    reader->stats->is_object = true;
-    reader->window.at++;
-    while (status == RKT_OK && !done)
+    while (status == RKT_OK && !done && !reader->is_lost)
         status = read_outer(reader, &done);
     return status;
 }
@@ -470,53 +498,51 @@ static bool is_padding(char c)
     return c == '\0' || c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Behind the JSON: blanks and NULs are nothing; anything else is said. */
-static enum rkt_status read_rest(struct reader *reader)
+/*
+ * Behind the JSON, or behind where it was given up: blanks and NULs are nothing; at an event the
+ * list goes on, as a stray bracket had ended it; anything else is damage. *found_out: an event.
+ */
+static enum rkt_status find_more(struct reader *reader, bool *found_out)
 {
     struct rkt_json_window *window = &reader->window;
 
+    *found_out = false;
     for (;;) {
         enum rkt_status status;
+        size_t next;
 
         while (window->at < window->len && is_padding(window->text[window->at]))
             window->at++;
-        reader->stats->has_rest |= window->at < window->len;
-        skip_damage(reader, window->len);
-        if (window->has_all)
+        reader->stats->has_rest |= !reader->is_lost && window->at < window->len;
+        next = rkt_json_find_sure_event(window->text, window->len, window->at);
+        *found_out = next < window->len;
+        if (*found_out || window->has_all) {
+            skip_damage(reader, next);
             return RKT_OK;
+        }
+        if (window->len - window->at > RKT_JSON_SURE_EVENT_BYTES)
+            skip_damage(reader, window->len - RKT_JSON_SURE_EVENT_BYTES);
         status = rkt_json_window_refill(window, reader->err);
         if (status != RKT_OK)
             return status;
     }
 }
 
-static enum rkt_status no_json(const struct reader *reader)
+static enum rkt_status read_more(struct reader *reader)
 {
-    static const struct {
-        const char *magic;
-        size_t bytes;
-        const char *what;
-    } KNOWN[] = {
-        {"PK\3\4", 4, "a zip archive: unpack it first"},
-        {"\xfd\x37zXZ", 5, "compressed by xz: decompress it first"},
-        {"BZh", 3, "compressed by bzip2: decompress it first"},
-        {"SQLite format 3", 15,
-         "an SQLite file, and this build has no SQLite: build it with libsqlite3-dev"},
-        {"RKTF", 4, "a ranktrace store already"},
-        {"<", 1, "HTML or XML"},
-    };
-    const struct rkt_json_window *window = &reader->window;
+    enum rkt_status status;
+    bool is_found;
 
-    if (window->len == 0)
-        return rkt_fail(reader->err, RKT_ERR_FORMAT, "is empty; export or copy it again");
-    for (size_t i = 0; i < sizeof(KNOWN) / sizeof(KNOWN[0]); i++) {
-        if (window->len >= KNOWN[i].bytes &&
-            memcmp(window->text, KNOWN[i].magic, KNOWN[i].bytes) == 0)
-            return rkt_fail(reader->err, RKT_ERR_FORMAT, "is no JSON; it looks like %s",
-                            KNOWN[i].what);
+    while ((status = find_more(reader, &is_found)) == RKT_OK && is_found) {
+        reader->is_lost = false;
+        reader->stats->is_cut = false;
+        status = read_events(reader);
+        if (status == RKT_OK && reader->stats->is_object)
+            status = read_members(reader);
+        if (status != RKT_OK)
+            break;
     }
-    return rkt_fail(reader->err, RKT_ERR_FORMAT,
-                    "is no JSON: it begins with neither { nor [; give what torch.profiler exports");
+    return status;
 }
 
 static enum rkt_status read_document(struct reader *reader)
@@ -536,11 +562,13 @@ static enum rkt_status read_document(struct reader *reader)
         reader->window.at++;
         status = read_events(reader);
     } else if (c == '{') {
-        status = read_object_form(reader);
+        reader->stats->is_object = true;
+        reader->window.at++;
+        status = read_members(reader);
     } else {
-        return no_json(reader);
+        return rkt_json_refuse(reader->window.text, reader->window.len, reader->err);
     }
-    return status == RKT_OK ? read_rest(reader) : status;
+    return status == RKT_OK ? read_more(reader) : status;
 }
 
 enum rkt_status rkt_json_read(struct rkt_text_source *source, size_t window_bytes,

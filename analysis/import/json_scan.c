@@ -144,6 +144,25 @@ size_t rkt_json_find_event(const char *text, size_t len, size_t from)
     return len;
 }
 
+size_t rkt_json_find_sure_event(const char *text, size_t len, size_t from)
+{
+    for (;;) {
+        size_t room;
+        const char *nested;
+
+        from = rkt_json_find_event(text, len, from);
+        if (from == len)
+            return len;
+        room = len - from < RKT_JSON_SURE_EVENT_BYTES ? len - from : RKT_JSON_SURE_EVENT_BYTES;
+        nested = memchr(text + from + 1, '{', room - 1);
+        if (nested)
+            room = (size_t)(nested - text) - from;
+        if (memmem(text + from, room, "\"ph\"", 4))
+            return from;
+        from++;
+    }
+}
+
 /* One , "key": value at `from`; false where something else is. */
 static bool skip_member(const char *text, size_t len, size_t from, size_t *end_out,
                         bool *is_known_out)

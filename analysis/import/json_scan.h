@@ -38,6 +38,13 @@ enum rkt_scan_result rkt_json_scan_strictly(const char *text, size_t len, size_t
 size_t rkt_json_find_event(const char *text, size_t len, size_t from);
 
 /*
+ * The same for one that says its "ph" before any nested object, within so many bytes: no other
+ * object of a trace does.
+ */
+size_t rkt_json_find_sure_event(const char *text, size_t len, size_t from);
+#define RKT_JSON_SURE_EVENT_BYTES ((size_t)1024)
+
+/*
  * The first ']' at or after `from` behind which only members and the end of an object come, up
  * to `len`, and one of them belongs to a trace's outer object; `len` if there is none.
  */

@@ -327,9 +327,10 @@ enum rkt_status rkt_kineto_distributed(struct rkt_kineto *kineto,
     struct rkt_json_object_visitor info = {&reader, NULL, read_info};
     struct rkt_json_object_visitor group = {kineto, NULL, read_group};
     struct rkt_json_progress progress;
+    size_t end;
 
     (void)err;
-    (void)rkt_json_parse_object(kineto->parser, member->value, member->value_bytes, &info);
+    (void)rkt_json_parse_object(kineto->parser, member->value, member->value_bytes, &info, &end);
     if (reader.groups.value)
         (void)rkt_json_parse_array(kineto->parser, reader.groups.value, reader.groups.value_bytes,
                                    &group, &progress);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tolerant path of the JSON reader against a slow reference: a trace is made whole, some of its
+ * events are damaged, and the reference drops those. Every event that was left whole must come out,
+ * in order and once; and what does not come out must be counted.
+ *
+ * The input is a recipe. Per event: one byte chooses its text, one how it is damaged, and the
+ * damage takes what it needs.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/import/json_reader.h"
+
+#define EVENTS_MAX 64u
+#define EVENT_BYTES 512u
+#define INSERT_MAX 24u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct recipe {
+    const uint8_t *at;
+    const uint8_t *end;
+};
+
+struct trace {
+    char text[EVENTS_MAX * EVENT_BYTES + 1024];
+    size_t len;
+    bool is_whole[EVENTS_MAX];
+    size_t starts[EVENTS_MAX];
+    size_t lens[EVENTS_MAX];
+    size_t event_count;
+    size_t known_count; /* whole ones, and damaged ones that still begin as events do */
+};
+
+/* What came out: numbers of events, in order. */
+struct seen {
+    const struct trace *trace;
+    size_t next; /* events below it are done with */
+    size_t whole_count;
+    size_t other_count; /* pieces of damaged events that parse */
+};
+
+static void fail(const struct trace *trace, const char *what)
+{
+    (void)fprintf(stderr, "%s:\n", what);
+    (void)fwrite(trace->text, 1, trace->len, stderr); /* it may hold NULs */
+    (void)fprintf(stderr, "\n");
+    abort();
+}
+
+static uint8_t take(struct recipe *recipe)
+{
+    return recipe->at < recipe->end ? *recipe->at++ : 0;
+}
+
+/* Texts that hold everything that a reader could take for an end or a beginning. */
+static size_t put_event(char *out, size_t number, uint8_t choice)
+{
+    static const char *const TEXTS[] = {"plain",    "},{",     "}, {\\\"ph\\\":\\\"X\\\"",
+                                        "\\\\",     "\\\"",    "]}",
+                                        "[{",       "\\u00e9", "",
+                                        "\\\\\\\"", "a:b,c",   "\xc3\xa9"};
+    static const char *const BLANKS[] = {"", " ", "\n  ", "\t"};
+    const char *text = TEXTS[choice % (sizeof(TEXTS) / sizeof(TEXTS[0]))];
+    const char *blank = BLANKS[choice / 16 % 4];
+
+    return (size_t)sprintf(out,
+                           "{%s\"ph\":%s\"X\",%s\"name\":\"e%zu\",\"cat\":\"%s\",\"args\":%s{\"t\":"
+                           "\"%s\",\"l\":[{\"a\":1},{\"b\":[%zu,-1.5e3,null,true]}]}%s}",
+                           blank, blank, blank, number, text, blank, text, number, blank);
+}
+
+/* Bytes of the event from `from` to `to` become others. */
+static size_t splice(char *event, size_t len, size_t from, size_t to, struct recipe *recipe)
+{
+    char inserted[INSERT_MAX];
+    size_t count = take(recipe) % INSERT_MAX;
+
+    for (size_t i = 0; i < count; i++)
+        inserted[i] = (char)take(recipe);
+    memmove(event + from + count, event + to, len - to);
+    memcpy(event + from, inserted, count);
+    return len - (to - from) + count;
+}
+
+/* False: this event stays whole. */
+static bool damage(char *event, size_t *len, struct recipe *recipe)
+{
+    uint8_t choice = take(recipe);
+    size_t from = take(recipe) % *len;
+    size_t to;
+
+    switch (choice % 8) {
+    case 5:
+        event[from] = (char)take(recipe);
+        return true;
+    case 6:
+        *len = splice(event, *len, from, from, recipe);
+        return true;
+    case 7:
+        to = from + 1 + take(recipe) % (*len - from);
+        *len = splice(event, *len, from, to, recipe);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void make_trace(struct recipe *recipe, struct trace *trace)
+{
+    uint8_t form = take(recipe);
+
+    memset(trace, 0, sizeof(*trace));
+    trace->len = (size_t)sprintf(trace->text, form % 2 ? "[" : "{\"x\":[1],\"traceEvents\":[");
+    while (recipe->at < recipe->end && trace->event_count < EVENTS_MAX) {
+        char event[EVENT_BYTES * 2];
+        size_t len = put_event(event, trace->event_count, take(recipe));
+
+        if (trace->event_count > 0)
+            trace->text[trace->len++] = ',';
+        trace->is_whole[trace->event_count] = !damage(event, &len, recipe);
+        trace->known_count += strncmp(event, "{\"ph\":", 6) == 0;
+        trace->starts[trace->event_count] = trace->len;
+        trace->lens[trace->event_count] = len;
+        memcpy(trace->text + trace->len, event, len);
+        trace->len += len;
+        trace->event_count++;
+    }
+    trace->len += (size_t)sprintf(trace->text + trace->len,
+                                  form % 2 ? "]" : "],\"devices\":[{\"id\":0}],\"base\":42}");
+}
+
+/* Which whole event this is; event_count: a piece of a damaged one. */
+static size_t number_of(const struct seen *seen, const struct rkt_json_object *event)
+{
+    const struct trace *trace = seen->trace;
+    size_t i;
+
+    for (i = 0; i < trace->event_count; i++) {
+        /* behind the text that the reader holds stand NULs */
+        if (trace->is_whole[i] &&
+            strncmp(event->text, trace->text + trace->starts[i], trace->lens[i]) == 0)
+            break;
+    }
+    return i;
+}
+
+static enum rkt_status take_event(void *ctx, const struct rkt_json_object *event,
+                                  struct rkt_error *err)
+{
+    struct seen *seen = ctx;
+    size_t number = number_of(seen, event);
+
+    (void)err;
+    if (number == seen->trace->event_count) {
+        seen->other_count++;
+        return RKT_OK;
+    }
+    if (number < seen->next)
+        fail(seen->trace, "an event came again, or out of order");
+    for (size_t i = seen->next; i < number; i++) {
+        if (seen->trace->is_whole[i])
+            fail(seen->trace, "a whole event was left out");
+    }
+    seen->next = number + 1;
+    seen->whole_count++;
+    return RKT_OK;
+}
+
+static enum rkt_status take_member(void *ctx, const struct rkt_json_field *member,
+                                   struct rkt_error *err)
+{
+    (void)ctx;
+    (void)member;
+    (void)err;
+    return RKT_OK;
+}
+
+static void check(const struct trace *trace, size_t window_bytes)
+{
+    struct seen seen = {.trace = trace};
+    struct rkt_json_handler handler = {&seen, NULL, take_event, take_member};
+    struct rkt_text_source *source = rkt_text_source_from_memory(trace->text, trace->len);
+    struct rkt_json_stats stats;
+    size_t whole = 0;
+
+    if (!source || rkt_json_read(source, window_bytes, &handler, &stats, NULL) != RKT_OK)
+        fail(trace, "not read");
+    for (size_t i = 0; i < trace->event_count; i++)
+        whole += trace->is_whole[i];
+    if (seen.whole_count != whole)
+        fail(trace, "whole events at the end are missing");
+    if (seen.whole_count + seen.other_count < trace->known_count && stats.damaged_count == 0 &&
+        !stats.is_cut)
+        fail(trace, "an event is lost without a count");
+    rkt_text_source_close(source);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct trace trace;
+    struct recipe recipe = {data, data + size};
+
+    make_trace(&recipe, &trace);
+    check(&trace, 0);
+    check(&trace, RKT_JSON_WINDOW_BYTES_MIN);
+    return 0;
+}
