@@ -159,11 +159,18 @@ def rows(work):
     yield train("a GPU job with nothing wrong", None)
     # libcupti
     yield train("libcupti is a text file", "no libcupti.so was found", work + "/text")
-    yield train("libcupti is another library", "libcupti.so is too old", work + "/other")
+    yield train("libcupti is another library", "libcupti.so is older", work + "/other")
     yield train("another tool has the one subscription", None, SIMGPU_CUPTI_MODE="busy")
     yield train("CUPTI sees no GPU", None, SIMGPU_CUPTI_MODE="no-gpu")
     yield train("an old CUPTI", None, SIMGPU_CUPTI_VERSION="18")
     yield train("every stamp of CUPTI is 0", None, SIMGPU_CUPTI_ZERO_EVERY="1")
+    for mode in ["not-initialized", "errors", "late,unordered", "empty", "stale-names", "endless", "misaligned",
+                 "beyond", "no-record", "too-valid"]:
+        yield train(f"CUPTI does wrong: {mode}", None, SIMGPU_CUPTI_MODE=mode)
+    for version in ["2.26.2", "2.27.3", "2.29.7", "2.31.2"]:
+        yield train(f"NCCL {version}", None, SIMGPU_NCCL_VERSION=version)
+    for mode in ["net,pxn", "early-stop", "zero-stop"]:
+        yield train(f"NCCL does wrong: {mode}", None, SIMGPU_NCCL_MODE=mode, RANKTRACE_NCCL="proxy")
     # the socket
     yield Row("no socket", None, alone=True, env={}, marks=None)
     yield Row("an empty socket path", None, alone=True, env=at(""), marks=None)
