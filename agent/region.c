@@ -279,6 +279,15 @@ bool rkt_region_name(const struct rkt_region *region, uint32_t id, const char **
     return true;
 }
 
+uint64_t rkt_region_pushed_count(struct rkt_region *region)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < region->config.ring_count; i++)
+        count += atomic_load_explicit(&rkt_region_ring(region, i)->head, memory_order_relaxed);
+    return count;
+}
+
 void rkt_region_set_closed(struct rkt_region *region)
 {
     /* release: all pushes before are visible to who sees it set */

@@ -77,6 +77,9 @@ void rkt_region_count_no_ring(struct rkt_region *region); /* an event without a 
 uint32_t rkt_region_append_name(struct rkt_region *region, const char *text, size_t len_bytes);
 void rkt_region_count_no_name(struct rkt_region *region); /* a name was lost for another reason */
 
+/* How many events all threads together have pushed so far. */
+uint64_t rkt_region_pushed_count(struct rkt_region *region);
+
 /* Capture closes in good order: everything that it had is in the rings. */
 void rkt_region_set_closed(struct rkt_region *region);
 

@@ -36,8 +36,8 @@ struct rkt_cupti_round {
 };
 
 /*
- * buffer_event_count: buffers asked for or given back so far. activity_count: all else that the job
- * did.
+ * buffer_event_count: buffers asked for or given back so far. activity_count: grows with what NCCL,
+ * NVTX and marks tell of the job.
  */
 void rkt_cupti_round_make(struct rkt_cupti_round *round, uint64_t now_real_ns,
                           uint64_t buffer_event_count, uint64_t activity_count);

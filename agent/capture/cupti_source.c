@@ -19,8 +19,6 @@
 #include "agent/capture/cupti_reader.h"
 #include "agent/capture/cupti_round.h"
 #include "agent/capture/cupti_switch.h"
-#include "agent/capture/nccl_source.h"
-#include "agent/capture/steps.h"
 #include "agent/capture/window.h"
 #include "common/clock.h"
 
@@ -103,12 +101,9 @@ static void buffer_completed(CUcontext context, uint32_t stream_id, uint8_t *buf
 
 static void make_round(struct rkt_cupti_source *source)
 {
-    uint64_t activity_count = rkt_nccl_source_activity(source->capture->nccl) +
-                              rkt_steps_activity(source->capture->steps);
-
     rkt_cupti_round_make(&source->round, rkt_now_real_ns(),
                          atomic_load_explicit(&source->buffer_event_count, memory_order_relaxed),
-                         activity_count);
+                         rkt_region_pushed_count(source->capture->region));
 }
 
 /* The sidecar is gone: the thread ends before the process does, and nobody will join it. */

@@ -39,7 +39,7 @@ struct rkt_cupti_watch {
 
 /*
  * Once per flush. record_count: grows with every buffer that CUPTI asks for or gives back;
- * activity_count: grows with all else that the job does.
+ * activity_count: grows with what else is seen of the job: NCCL, NVTX, marks.
  */
 enum rkt_cupti_verdict rkt_cupti_watch_tick(struct rkt_cupti_watch *watch, uint64_t now_ns,
                                             uint64_t record_count, uint64_t activity_count);

@@ -49,11 +49,6 @@ void rkt_nccl_slots_destroy(struct rkt_nccl_slots *slots)
     free(slots);
 }
 
-uint32_t rkt_nccl_slots_put_count(const struct rkt_nccl_slots *slots)
-{
-    return atomic_load_explicit(&slots->next, memory_order_relaxed);
-}
-
 /* release and acquire per word: who sees a word of the next use sees its tag after that, too */
 static void write_words(struct rkt_nccl_slot *slot, const struct rkt_event *event)
 {

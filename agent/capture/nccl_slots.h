@@ -28,9 +28,6 @@ struct rkt_nccl_slots;
 struct rkt_nccl_slots *rkt_nccl_slots_create(uint32_t count);
 void rkt_nccl_slots_destroy(struct rkt_nccl_slots *slots); /* NULL is fine */
 
-/* How many were put so far. */
-uint32_t rkt_nccl_slots_put_count(const struct rkt_nccl_slots *slots);
-
 /*
  * Keep a copy of the event under the handle returned. NULL: others were quicker at every slot at
  * hand. *old_out, if its kind is not RKT_EVENT_NONE, is the event that gave way.

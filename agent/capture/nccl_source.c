@@ -63,12 +63,6 @@ void rkt_nccl_source_destroy(struct rkt_nccl_source *source)
     free(source);
 }
 
-uint64_t rkt_nccl_source_activity(const struct rkt_nccl_source *source)
-{
-    return (uint64_t)rkt_nccl_slots_put_count(source->events) +
-           rkt_nccl_slots_put_count(source->operations);
-}
-
 /* ---- the mask ---- */
 
 /* NCCL reads it at any time, on any thread. NOLINTNEXTLINE(readability-non-const-parameter): written */

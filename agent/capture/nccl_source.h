@@ -63,9 +63,6 @@ void rkt_nccl_source_set_open(struct rkt_nccl_source *source, bool is_open);
  */
 bool rkt_nccl_source_needs_nvtx(const struct rkt_nccl_source *source);
 
-/* Grows while the job goes on, as far as its collectives show. */
-uint64_t rkt_nccl_source_activity(const struct rkt_nccl_source *source);
-
 /* What NCCL says of a communicator when it makes one. */
 struct rkt_nccl_comm_info {
     int *mask;       /* NCCL's activation mask, one for all its communicators; it stays NCCL's */

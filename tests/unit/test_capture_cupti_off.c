@@ -70,7 +70,7 @@ static void lose_the_callbacks(void)
     for (unsigned i = 0; i < 100; i++) {
         struct timespec step;
 
-        ranktrace_step(i);
+        ranktrace_mark("still here"); /* what shows that the job goes on */
         must(test_gpu_launch(gpu, NULL, 1000) == CUDA_SUCCESS);
         must(cuCtxSynchronize() == CUDA_SUCCESS);
         clock_gettime(CLOCK_MONOTONIC, &step);
@@ -94,7 +94,6 @@ static void gap_of_another_tools_session_is_marked(void **state)
     assert_int_equal(job_count(job, RKT_EVENT_LOSS, RKT_LOSS_CAPTURE_OFF, &loss), 1);
     assert_string_equal(job_name(job, loss->name_id), "another tool had CUPTI");
     assert_true(loss->end_ns - loss->start_ns > 5000000000u);
-    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_STEP, NULL) > 0, true);
 }
 
 /* ---- unusable times ---- */

@@ -22,7 +22,7 @@
 #define FORWARD_COUNT 300u
 #define BACKWARD_COUNT 200u
 #define COPY_BYTES 4096u
-#define MANY 8000u /* records for two buffers, and for 16 small rings */
+#define MANY 8000u /* records for eight buffers, and for 16 small rings */
 
 static int make_job(void **state)
 {

@@ -320,6 +320,28 @@ static void window_orders_reach_capture_and_steps_the_sidecar(void **state)
     assert_int_equal(step, 7);
 }
 
+static void pushes_of_all_rings_are_counted_for_good(void **state)
+{
+    struct fixture *f = *state;
+    struct rkt_event event = {.kind = RKT_EVENT_RANGE};
+    struct rkt_ring *one = rkt_region_claim(f->capture, 1);
+    struct rkt_ring *other = rkt_region_claim(f->capture, 2);
+    bool was_broken;
+
+    assert_int_equal(rkt_region_pushed_count(f->capture), 0);
+    rkt_ring_push(one, &event);
+    rkt_ring_push(other, &event);
+    rkt_ring_push(other, &event);
+    assert_int_equal(rkt_region_pushed_count(f->capture), 3);
+    for (size_t i = 0; i < 2; i++)
+        while (rkt_ring_pop(rkt_region_ring(f->sidecar, i), SMALL.ring_capacity, &event, 1,
+                            &was_broken) > 0)
+            continue;
+    rkt_region_release(one);
+    rkt_region_recycle(f->sidecar, 0);
+    assert_int_equal(rkt_region_pushed_count(f->capture), 3);
+}
+
 #define WITH_REGIONS(test) cmocka_unit_test_setup_teardown(test, make_regions, free_regions)
 
 int main(void)
@@ -332,6 +354,7 @@ int main(void)
         WITH_REGIONS(full_heap_gives_no_id_and_is_counted),
         WITH_REGIONS(names_that_cannot_be_are_not_read),
         WITH_REGIONS(losses_are_summed_over_rings),
+        WITH_REGIONS(pushes_of_all_rings_are_counted_for_good),
         WITH_REGIONS(what_is_no_region_is_not_mapped),
         WITH_REGIONS(the_job_cannot_cut_the_shared_memory),
         WITH_REGIONS(closing_is_seen_by_the_sidecar),
