@@ -218,7 +218,7 @@ def rows(work):
     yield Row("the standard files are closed", None, job_limit="exec <&- >&- 2>&-")
     yield Row("no core, no file", None, job_limit="ulimit -c 0; ulimit -f 0")
     # limits of all
-    yield Row("all files are limited to 8 KiB", "", limit=limit(resource.RLIMIT_FSIZE, 8192), marks=None)
+    yield Row("all files are limited to 8 KiB", "File too large", limit=limit(resource.RLIMIT_FSIZE, 8192), marks=0)
     yield Row("the job may make no socket", "cannot make a socket", prefix=[DENY, "socket"], alone=True,
               env=at(work + "/none"), marks=None)
     yield Row("the sidecar may make no shared memory", "memfd_create", prefix=[DENY, "memfd_create"],
