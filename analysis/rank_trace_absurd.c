@@ -11,6 +11,11 @@
 #define CAPTURE_NS_MAX (100ll * 86400 * 1000000000)
 #define MIDDLE_SAMPLES 4096u
 
+/* A stream does one thing after the other: so many that begin and end inside a long one show that
+ * its end is wrong. */
+#define INSIDE_COUNT 8u
+#define INSIDE_TRIED 4096u
+
 static int compare_times(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a;
@@ -65,10 +70,28 @@ bool rkt_rank_trace_is_near(const struct rkt_rank_trace *trace, int64_t time_ns)
             away_ns <= CAPTURE_NS_MAX && away_ns >= -CAPTURE_NS_MAX);
 }
 
+/* Is work on the same stream seen to come and go inside this one? */
+static bool is_overrun(const struct rkt_rank_trace *trace, size_t index)
+{
+    const struct rkt_work *work = &trace->works[index];
+    size_t end =
+        trace->work_count - index > INSIDE_TRIED ? index + INSIDE_TRIED : trace->work_count;
+    unsigned inside = 0;
+
+    if (work->end_ns - work->start_ns < ABSURD_AFTER_NS || work->from_graph)
+        return false;
+    for (size_t i = index + 1; i < end && trace->works[i].start_ns < work->end_ns; i++)
+        inside += trace->works[i].stream_id == work->stream_id &&
+                  trace->works[i].device_id == work->device_id &&
+                  trace->works[i].end_ns < work->end_ns && !trace->works[i].from_graph;
+    return inside >= INSIDE_COUNT;
+}
+
 /*
  * Work that ends far outside everything else (a right start, an end seconds away) is
  * left out: it would turn the whole window into its own. The last collective of a
- * hung job is long too, but there the host's calls are seen to wait as long.
+ * hung job is long too, but there the host's calls are seen to wait as long. The same for
+ * work that the rest of its stream did not wait for.
  */
 void rkt_rank_trace_leave_out_endless(struct rkt_rank_trace *trace)
 {
@@ -89,7 +112,7 @@ void rkt_rank_trace_leave_out_endless(struct rkt_rank_trace *trace)
         return;
     allowed_ns = last_ns - first_ns > ABSURD_AFTER_NS ? last_ns - first_ns : ABSURD_AFTER_NS;
     for (size_t i = 0; i < trace->work_count; i++) {
-        if (trace->works[i].end_ns - last_ns <= allowed_ns)
+        if (trace->works[i].end_ns - last_ns <= allowed_ns && !is_overrun(trace, i))
             trace->works[kept++] = trace->works[i];
     }
     trace->left_out_count += trace->work_count - kept;

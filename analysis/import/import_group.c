@@ -16,6 +16,8 @@
 
 /* Earlier (September 2001) is no calendar time of a trace but a clock since boot. */
 #define CALENDAR_NS_MIN INT64_C(1000000000000000000)
+/* Later (the year 2100) is none either: the writer counted in another unit. */
+#define CALENDAR_NS_MAX INT64_C(4102444800000000000)
 
 /* Frames to the store; those before the first events wait until a file has shown to be a trace. */
 struct sink {
@@ -200,6 +202,23 @@ static void take_rank(struct reading *reading, struct rkt_import_item *item,
     file->rank = info->rank;
 }
 
+/* A file whose times are those of a calendar can be put on one clock with others. */
+static void take_calendar(struct reading *reading, struct rkt_import_item *item,
+                          const struct rkt_trace_facts *facts)
+{
+    int64_t first_ns;
+    bool has_time = facts->first_ns <= INT64_MAX && reading->base_ns >= 0;
+
+    if (has_time && !rkt_add_i64((int64_t)facts->first_ns, reading->base_ns, &first_ns))
+        first_ns = INT64_MAX;
+    reading->group->is_aligned =
+        has_time && first_ns >= CALENDAR_NS_MIN && first_ns < CALENDAR_NS_MAX;
+    if (has_time && first_ns >= CALENDAR_NS_MAX)
+        rkt_import_add_note(item->file,
+                            "its times lie past the year 2100: ts is in microseconds, and this "
+                            "file's seems to be in another unit");
+}
+
 static void take_first_facts(struct reading *reading, struct rkt_import_item *item,
                              const struct rkt_trace_facts *facts)
 {
@@ -214,8 +233,7 @@ static void take_first_facts(struct reading *reading, struct rkt_import_item *it
     memcpy(info->host, facts->host, sizeof(info->host));
     (void)snprintf(info->file, sizeof(info->file), "%s", base_name(item->path->path));
     group->offset_ns = info->base_ns;
-    group->is_aligned = facts->first_ns <= INT64_MAX && info->base_ns >= 0 &&
-                        (int64_t)facts->first_ns >= CALENDAR_NS_MIN - info->base_ns;
+    take_calendar(reading, item, facts);
 }
 
 static int64_t with_base(const struct reading *reading, uint64_t stamp_ns)

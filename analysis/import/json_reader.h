@@ -11,7 +11,8 @@
  *          that does not parse is walked event by event, and text that only breaks JSON's
  *          rules for characters is repaired; so a bad byte costs the event that it is in. Memory
  *          does not grow with the file.
- * Damage:  what could not be read is counted and its first place kept; never passed over.
+ * Damage:  what could not be read is counted and its first place kept; never passed over. Of damaged
+ *          events in a row two may run together and count as one.
  * Threads: one at a time.
  */
 

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Inputs that broke other tools, from file to report: what must come out of each, by its public number."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+T0 = 1700000000000000 # microseconds
+NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+
+
+def kernel(name, ts, dur, corr=0, stream=7, **args):
+    return {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": stream, "ts": T0 + ts, "dur": dur,
+            "args": {"device": 0, "stream": stream, "correlation": corr, **args}}
+
+
+def launch(ts, dur, corr, tid=1):
+    return {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": tid, "ts": T0 + ts, "dur": dur,
+            "args": {"correlation": corr}}
+
+
+def step(number, ts, dur, name="ProfilerStep#"):
+    return {"ph": "X", "cat": "user_annotation", "name": f"{name}{number}", "pid": 9, "tid": 1, "ts": T0 + ts, "dur": dur}
+
+
+def trace(events, rank=0, world=1, **top):
+    return {"schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": world}, **top, "traceEvents": events}
+
+
+class Bugs:
+    def __init__(self, build, folder):
+        self.build, self.folder, self.faults, self.count = build, folder, [], 0
+
+    def report(self, *traces):
+        """The report on these traces, and what merge said."""
+        store = self.folder / "out.rkt"
+        for old in self.folder.glob("rank*.json"):
+            old.unlink()
+        for i, one in enumerate(traces):
+            (self.folder / f"rank{i}.json").write_text(json.dumps(one))
+        merge = subprocess.run([self.build / "bin" / "ranktrace-merge", "-f", store, *sorted(self.folder.glob("rank*.json"))],
+                               capture_output=True, text=True, check=True)
+        out = subprocess.run([self.build / "bin" / "ranktrace-report", "--format", "json", store], capture_output=True, text=True, check=True)
+        result = json.loads(out.stdout)
+        self.no_negative_part(result)
+        result["merge"] = merge.stdout + merge.stderr
+        result["text"] = " ".join(note["text"] for note in result["notes"])
+        return result
+
+    def first_starts(self):
+        """{rank: job time of its first work} of the last report's timeline."""
+        starts = {}
+        out = subprocess.run([self.build / "tests" / "dump_work", self.folder / "out.rkt"], capture_output=True, text=True, check=True)
+        for word in map(str.split, out.stdout.splitlines()):
+            if word[1] != "left_out":
+                starts.setdefault(int(word[0]), int(word[1]))
+        return starts
+
+    def no_negative_part(self, value, name=""):
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                self.no_negative_part(inner, key)
+        elif isinstance(value, list):
+            for inner in value:
+                self.no_negative_part(inner, name)
+        elif isinstance(value, (int, float)) and name.endswith("_ns") and name not in ("late_ns", "excess_ns") and value < 0:
+            self.faults.append(f"{name} is {value}")
+
+    def equal(self, what, have, want):
+        self.count += 1
+        if have != want:
+            self.faults.append(f"{what}: {have}, not {want}")
+
+    def holds(self, what, text, words):
+        self.count += 1
+        if words not in text:
+            self.faults.append(f"{what}: no '{words}' in: {text}")
+
+
+def whole_microseconds(bugs):
+    """BR-33, BR-34, BR-88: starts and durations cut apart, so that children outlive parents by 1 us."""
+    events = []
+    for i in range(4):
+        at = i * 1000
+        events += [step(i, at, 1001), step(0, at + 1, 1001, "forward"), launch(at + 10, 5, i + 1), kernel("k", at + 20, 900, i + 1)]
+    result = bugs.report(trace(events))
+    bugs.equal("BR-33 steps", [(s["number"], s["is_cut"]) for s in result["ranks"][0]["steps"]], [(i, False) for i in range(4)])
+    bugs.equal("BR-33 compute", result["ranks"][0]["run"]["compute_ns"], 4 * 900_000)
+
+
+def overlaps_on_a_stream(bugs):
+    """BR-53, BR-54, BR-55, BR-115: zero-length kernels inside and at the edge, small overlaps: busy time is a union."""
+    events = [kernel("a", 0, 100, 1), kernel("zero", 50, 0, 2), kernel("edge", 100, 0, 3), dict(kernel("b", 0, 100, 4), ts=f"{T0 + 99}.973")]
+    events += [kernel(f"tie{i}", 300, 0, 10 + i) for i in range(20)] + [kernel("c", 300, 10, 40)]
+    run = bugs.report(trace(events))["ranks"][0]["run"]
+    bugs.equal("BR-55 compute", run["compute_ns"], 199_973 + 10_000)
+    bugs.equal("BR-53 kernels", run["kernels"]["compute"], 25)
+
+
+def absurd_durations(bugs):
+    """BR-56: a right start, and an end seconds in the future, in the middle or at the end."""
+    events = []
+    for i in range(40):
+        events += [launch(i * 100, 5, i + 1), kernel("k", i * 100 + 10, 50, i + 1)]
+    good = bugs.report(trace(events))["ranks"][0]["run"]
+    for at, dur in ((1011, 30_000_000), (3911, 30_000_000), (1011, 1_500_000)):
+        more = [e for e in events if not (e["cat"] == "kernel" and e["ts"] == T0 + at - 1)] + [kernel("wrong", at, dur, 500)]
+        result = bugs.report(trace(more))
+        bugs.equal(f"BR-56 at {at}, {dur} us", result["ranks"][0]["left_out_count"], 1)
+        bugs.holds(f"BR-56 at {at}, {dur} us", result["text"], "impossible times")
+        if result["ranks"][0]["run"]["window_ns"] > good["window_ns"]:
+            bugs.faults.append(f"BR-56: a window of {result['ranks'][0]['run']['window_ns']}")
+    long_one = events + [launch(4000, 5, 600), kernel("long", 4010, 3_000_000, 600), launch(4020, 3_100_000, 601), kernel("k", 3_010_000, 5, 601)]
+    bugs.equal("BR-56 a kernel that is long", bugs.report(trace(long_one))["ranks"][0]["left_out_count"], 0)
+
+
+def before_its_launch(bugs):
+    """BR-57: device times that are ahead of the host's."""
+    events = [launch(100, 5, 1), kernel("early", 50, 10, 1), launch(200, 5, 2), kernel("k", 210, 10, 2)]
+    bugs.holds("BR-57", bugs.report(trace(events))["text"], "1 pieces of GPU work start before their own launch")
+
+
+def wrong_units(bugs):
+    """BR-39: times that are far too large are no calendar's, and that is said."""
+    events = [dict(kernel("k", 0, 10), ts=T0 * 3 + i * 50) for i in range(5)]
+    result = bugs.report(trace(events, 0, 2), trace([kernel("k", 0, 10)], 1, 2))
+    bugs.holds("BR-39", result["merge"], "past the year 2100")
+    bugs.equal("BR-39", result["ranks"][0]["align_state"], "unaligned")
+
+
+def ids_of_ranks(bugs):
+    """BR-78, BR-80: ids restart on each rank, bases differ: each rank is as it is alone, and they meet in time."""
+    def of(rank, base_us):
+        events = []
+        for i in range(6):
+            events += [launch(i * 100 - base_us, 5 + rank * 20, i + 1), kernel("k", i * 100 + 40 - base_us, 30 + rank, i + 1)]
+        return trace(events, rank, 2, baseTimeNanoseconds=base_us * 1000)
+    both = bugs.report(of(0, 0), of(1, 1_000_000))
+    for rank in range(2):
+        alone = bugs.report(of(rank, rank * 1_000_000))["ranks"][0]["run"]
+        bugs.equal(f"BR-78 rank {rank}", both["ranks"][rank]["run"], alone)
+    both = bugs.report(of(0, 0), of(1, 1_000_000))
+    bugs.equal("BR-80", bugs.first_starts(), {0: T0 * 1000 + 40_000, 1: T0 * 1000 + 40_000})
+
+
+def work_of_the_last_step(bugs):
+    """BR-86: kernels behind the host's span of the last step belong to it, by their launch."""
+    events = []
+    for i in range(3):
+        at = i * 1000
+        events += [step(i, at, 1000), launch(at + 10, 5, i + 1), kernel("k", at + 900, 600, i + 1)]
+    steps = bugs.report(trace(events))["ranks"][0]["steps"]
+    bugs.equal("BR-86", [s["window"]["compute_ns"] for s in steps], [600_000] * 3)
+
+
+def windows_begin_elsewhere(bugs):
+    """BR-98, BR-99, BR-105: captures begin and end at different collectives; one is missing on a rank."""
+    def of(rank, first, end, without=()):
+        return trace([kernel(NCCL, i * 1000 + (i * i * 37) % 211 + rank * 3, 100, i + 1, 20) for i in range(first, end) if i not in without], rank, 2)
+    result = bugs.report(of(0, 0, 30), of(1, 3, 33, without=(17,)))
+    bugs.equal("BR-98 matched", sum(len(c["ranks"]) == 2 for c in result["collectives"]), 26)
+    bugs.equal("BR-98 spread", max(c["start_spread_ns"] for c in result["collectives"] if len(c["ranks"]) == 2), 3000)
+    bugs.equal("BR-99 unmatched", result["unmatched_count"], 3 + 3 + 1)
+
+
+def clocks_of_hosts(bugs):
+    """BR-40: two hosts whose clocks differ: a rank seems to end before another began, and that is said."""
+    def of(rank, shift):
+        return trace([kernel(NCCL, i * 1000 + shift, 100, i + 1, 20) for i in range(20)], rank, 2, host_name=f"host{rank}")
+    bugs.holds("BR-40", bugs.report(of(0, 0), of(1, 350))["text"], "a rank ended before another began")
+
+
+def graphs(bugs):
+    """BR-112: kernels of a graph have no call of their own: work all the same, its idle time of unknown cause."""
+    events = [kernel("node", i * 100, 50, 0, **{"graph id": 1, "graph node id": i + 1}) for i in range(10)]
+    run = bugs.report(trace(events))["ranks"][0]["run"]
+    bugs.equal("BR-112 compute", run["compute_ns"], 10 * 50_000)
+    bugs.equal("BR-112 idle", run["parts_ns"]["idle"]["unknown"], 9 * 50_000)
+
+
+def names_of_kernels(bugs):
+    """BR-91, BR-60, BR-106: by name comm is NCCL's own kernels alone; annotations are no work."""
+    events = [kernel("hipBLASLt_gemm", 0, 10, 1), kernel(NCCL, 20, 10, 2),
+              {"ph": "X", "cat": "user_annotation", "name": "nccl:all_reduce", "pid": 9, "tid": 1, "ts": T0, "dur": 100},
+              {"ph": "X", "cat": "gpu_user_annotation", "name": "nccl:all_reduce", "pid": 0, "tid": 7, "ts": T0, "dur": 100}]
+    run = bugs.report(trace(events))["ranks"][0]["run"]
+    bugs.equal("BR-91", (run["compute_ns"], run["comm_ns"], run["window_ns"]), (10_000, 10_000, 30_000))
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    if not (build / "bin" / "ranktrace-merge").exists():
+        print("skipped: this build has no ranktrace-merge (no simdjson)")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        bugs = Bugs(build, pathlib.Path(folder))
+        for check in (whole_microseconds, overlaps_on_a_stream, absurd_durations, before_its_launch, wrong_units, ids_of_ranks,
+                      work_of_the_last_step, windows_begin_elsewhere, clocks_of_hosts, graphs, names_of_kernels):
+            check(bugs)
+    print("\n".join(bugs.faults) or f"{bugs.count} results as they must be")
+    return 1 if bugs.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
