@@ -118,6 +118,9 @@ void simgpuSetHooks(const struct simgpu_hooks *hooks);
 typedef bool (*simgpu_stream_id_fn)(void *context, void *stream, uint32_t *id_out);
 bool simgpuStreamId(void *context, void *stream, uint32_t *id_out);
 
+/* libcupti: how often a client was asked for a buffer; for tests, which look it up by name. */
+uint64_t simgpuCuptiRequestCount(void);
+
 /* libcuda: a call of the runtime library around calls of the driver, for programs that play one.
  * `call` is good until the end. */
 void simgpuRuntimeEnter(struct simgpu_call *call, uint32_t cbid);

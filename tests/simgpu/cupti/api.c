@@ -14,6 +14,7 @@
 #include "tests/simgpu/cupti/stamps.h"
 #include "tests/simgpu/cupti/state.h"
 #include "tests/simgpu/cupti/store.h"
+#include "tests/simgpu/hooks.h"
 
 CUptiResult cuptiGetVersion(uint32_t *version)
 {
@@ -140,9 +141,6 @@ CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t per_t
     return sim_say(sim_state_stream_id(context, stream, stream_id) ? CUPTI_SUCCESS
                                                                    : CUPTI_ERROR_INVALID_STREAM);
 }
-
-/* For tests, which look it up by name: no real library has it. */
-uint64_t simgpuCuptiRequestCount(void);
 
 uint64_t simgpuCuptiRequestCount(void)
 {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tests/simgpu/hooks.h"
 #include "tests/simgpu/test/gpu.h"
 #include "tests/unit/rkt_test.h"
 
@@ -76,6 +77,22 @@ static void launch_graph(const struct test_gpu *gpu)
     assert_cuda(cuStreamDestroy(stream));
 }
 
+/* As a program of the CUDA runtime launches under a profiler that pushes ids. */
+static void launch_by_runtime(const struct test_gpu *gpu)
+{
+    struct simgpu_call call;
+
+    assert_int_equal(
+        cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, 1),
+        CUPTI_SUCCESS);
+    simgpuRuntimeEnter(&call, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+    assert_cuda(test_gpu_launch(gpu, NULL, 1000));
+    simgpuRuntimeExit(&call, CUDA_SUCCESS);
+    assert_int_equal(
+        cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, NULL),
+        CUPTI_SUCCESS);
+}
+
 static void fill_one_buffer(const struct test_gpu *gpu)
 {
     static const CUpti_ActivityKind KINDS[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
@@ -84,7 +101,9 @@ static void fill_one_buffer(const struct test_gpu *gpu)
                                                CUPTI_ACTIVITY_KIND_DRIVER,
                                                CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
                                                CUPTI_ACTIVITY_KIND_MEMORY2,
-                                               CUPTI_ACTIVITY_KIND_OVERHEAD};
+                                               CUPTI_ACTIVITY_KIND_OVERHEAD,
+                                               CUPTI_ACTIVITY_KIND_RUNTIME,
+                                               CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
     static char host[64];
     CUdeviceptr device;
 
@@ -99,6 +118,7 @@ static void fill_one_buffer(const struct test_gpu *gpu)
         assert_cuda(cuStreamSynchronize(NULL));
     }
     assert_cuda(cuMemFree(device));
+    launch_by_runtime(gpu);
     launch_graph(gpu);
     assert_int_equal(cuptiActivityFlushAll(0), CUPTI_SUCCESS);
 }
@@ -137,6 +157,8 @@ static void the_real_library_walks_the_stand_ins_buffer_alike(void **state)
     assert_true(own_walk_has(CUPTI_ACTIVITY_KIND_MEMORY2));
     assert_true(own_walk_has(CUPTI_ACTIVITY_KIND_OVERHEAD));
     assert_true(own_walk_has(CUPTI_ACTIVITY_KIND_GRAPH_TRACE));
+    assert_true(own_walk_has(CUPTI_ACTIVITY_KIND_RUNTIME));
+    assert_true(own_walk_has(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION));
     assert_string_equal(own_walk, real_walk);
 }
 
