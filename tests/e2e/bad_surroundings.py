@@ -214,7 +214,7 @@ def rows(work):
     if not SANITIZER:  # which need more themselves
         yield Row("too little address space for the rings", "cannot map", marks=0,
                   job_limit="ulimit -s 256; ulimit -v 70000")
-    yield Row("no descriptor is left", "Too many open files", marks=0, job=JOB + ["files", "3"])
+        yield Row("no descriptor is left", "Too many open files", marks=0, job=JOB + ["files", "3"])
     yield Row("the standard files are closed", None, job_limit="exec <&- >&- 2>&-")
     yield Row("no core, no file", None, job_limit="ulimit -c 0; ulimit -f 0")
     # limits of all
