@@ -5,7 +5,7 @@
 
 #define SLOWER_NS 200u
 
-/* The linker's own names (--wrap=rkt_ring_push). NOLINTBEGIN(bugprone-reserved-identifier) */
+/* The linker's own names (--wrap=rkt_ring_push). NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
 bool __real_rkt_ring_push(struct rkt_ring *ring, const struct rkt_event *event);
 bool __wrap_rkt_ring_push(struct rkt_ring *ring, const struct rkt_event *event);
 
@@ -17,4 +17,4 @@ bool __wrap_rkt_ring_push(struct rkt_ring *ring, const struct rkt_event *event)
         continue;
     return __real_rkt_ring_push(ring, event);
 }
-/* NOLINTEND(bugprone-reserved-identifier) */
+/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */

@@ -80,6 +80,19 @@ static void use_marks(void)
     KEEPS_VOID(ranktrace_sync_call(0, "Tensor.item", "train.py:1"));
 }
 
+static void use_nvtx_domain(struct nvtx_host *host, const void *domain,
+                            const struct rkt_nvtx_attributes *attributes)
+{
+    uint64_t range;
+
+    KEEPS(host->domain_push(domain, attributes));
+    KEEPS(host->domain_pop(domain));
+    KEEPS(range = host->domain_start(domain, attributes));
+    KEEPS_VOID(host->domain_end(domain, range));
+    KEEPS_VOID(host->domain_mark(domain, attributes));
+    KEEPS_VOID(host->domain_name_category_w(domain, 2, L"a category"));
+}
+
 /* What NVTX is given by InitializeInjectionNvtx2 and InitializeInjectionNvtxExtension. */
 static void use_nvtx(void)
 {
@@ -96,6 +109,7 @@ static void use_nvtx(void)
     KEEPS(domain = host.domain_create_a("a domain"));
     KEEPS(string = host.register_string_a(domain, "a string"));
     attributes = string ? nvtx_registered(string) : attributes;
+    use_nvtx_domain(&host, domain, &attributes);
     KEEPS_VOID(host.mark_ex(&attributes));
     KEEPS_VOID(host.mark_a("a mark"));
     KEEPS_VOID(host.mark_w(L"a mark"));
@@ -109,12 +123,6 @@ static void use_nvtx(void)
     KEEPS_VOID(host.end(range)); /* again */
     KEEPS_VOID(host.name_category_a(1, "a category"));
     KEEPS_VOID(host.name_thread_a(1, "a thread"));
-    KEEPS(host.domain_push(domain, &attributes));
-    KEEPS(host.domain_pop(domain));
-    KEEPS(range = host.domain_start(domain, &attributes));
-    KEEPS_VOID(host.domain_end(domain, range));
-    KEEPS_VOID(host.domain_mark(domain, &attributes));
-    KEEPS_VOID(host.domain_name_category_w(domain, 2, L"a category"));
 }
 
 /* All kinds of events of a table, whether it asked for them or not. */
@@ -133,9 +141,8 @@ static void use_nvtx(void)
         KEEPS((table)->finalize(context));                                       \
     } while (0)
 
-static void use_plugin(void)
+static void use_old_tables(void)
 {
-    static const char *const names[] = {"ncclProfiler_v5", "ncclProfiler_v6", "ncclProfiler_v7"};
     struct rkt_nccl_profiler_v3 *v3 = find("ncclProfiler_v3");
     struct rkt_nccl_profiler_v4 *v4 = find("ncclProfiler_v4");
     void *context = NULL;
@@ -145,12 +152,24 @@ static void use_plugin(void)
     USE_EVENTS(v3, struct rkt_nccl_descr_v3);
     KEEPS(v4->init(&context, &mask, NULL, 7, 1, 2, 0, NULL));
     USE_EVENTS(v4, struct rkt_nccl_descr);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        struct rkt_nccl_profiler_v5 *v5 = find(names[i]);
+}
 
-        KEEPS(v5->init(&context, 8, &mask, NULL, 1, 2, 0, NULL));
-        USE_EVENTS(v5, struct rkt_nccl_descr);
-    }
+static void use_table(const char *name)
+{
+    struct rkt_nccl_profiler_v5 *v5 = find(name);
+    void *context = NULL;
+    int mask = 0;
+
+    KEEPS(v5->init(&context, 8, &mask, NULL, 1, 2, 0, NULL));
+    USE_EVENTS(v5, struct rkt_nccl_descr);
+}
+
+static void use_plugin(void)
+{
+    use_old_tables();
+    use_table("ncclProfiler_v5");
+    use_table("ncclProfiler_v6");
+    use_table("ncclProfiler_v7");
 }
 
 static void use_all(void)

@@ -25,7 +25,7 @@
 
 #define THREADS 8u
 #define LAUNCHERS 2u
-#define ENOUGH 500u /* marks of each thread before anything happens */
+#define ENOUGH UINT64_C(500) /* marks of each thread before anything happens */
 #define FORKS 10
 #define CODE 23
 
@@ -381,8 +381,7 @@ static void check_marks(const struct job *job, enum ending ending, const char *w
     for (unsigned i = 0; i < THREADS; i++)
         wrote += account->marks[i];
     /* Each thread may have one under way. */
-    if (got > wrote + THREADS || (ending == ALL_IS_THERE && got < wrote) ||
-        got < (uint64_t)THREADS * ENOUGH)
+    if (got > wrote + THREADS || (ending == ALL_IS_THERE && got < wrote) || got < THREADS * ENOUGH)
         fail_msg("%s: %llu marks of %llu arrived", what, (unsigned long long)got,
                  (unsigned long long)wrote);
 }
