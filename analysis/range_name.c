@@ -68,3 +68,35 @@ bool rkt_range_is_autograd_op(const struct rkt_range *range, const char *name)
     return (range->type == RKT_RANGE_CPU_OP || range->type == RKT_RANGE_NVTX) &&
            strncmp(name, engine, sizeof(engine) - 1) == 0;
 }
+
+static const char *const TYPE_NAMES[] = {
+    [RKT_RANGE_USER] = "user",
+    [RKT_RANGE_STEP] = "step",
+    [RKT_RANGE_FORWARD] = "forward",
+    [RKT_RANGE_BACKWARD] = "backward",
+    [RKT_RANGE_OPTIMIZER] = "optimizer",
+    [RKT_RANGE_INPUT] = "input",
+    [RKT_RANGE_COMM_WAIT] = "comm wait",
+    [RKT_RANGE_NVTX] = "nvtx",
+    [RKT_RANGE_ANNOTATION] = "annotation",
+    [RKT_RANGE_CPU_OP] = "cpu_op",
+    [RKT_RANGE_PYTHON] = "python",
+    [RKT_RANGE_GPU_ANNOTATION] = "gpu annotation",
+    [RKT_RANGE_MARK] = "mark",
+    [RKT_RANGE_OTHER] = "other",
+    [RKT_RANGE_SYNC_CALL] = "sync call",
+};
+
+const char *rkt_range_type_name(uint8_t type)
+{
+    return type < sizeof(TYPE_NAMES) / sizeof(TYPE_NAMES[0]) ? TYPE_NAMES[type] : "other";
+}
+
+enum rkt_range_type rkt_range_type_of_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof(TYPE_NAMES) / sizeof(TYPE_NAMES[0]); i++) {
+        if (strcmp(TYPE_NAMES[i], name) == 0)
+            return (enum rkt_range_type)i;
+    }
+    return RKT_RANGE_OTHER;
+}

@@ -12,6 +12,11 @@
 
 #include "analysis/rank_trace.h"
 
+/* "annotation": the category that an exported timeline shows; "other" for an unknown type. */
+const char *rkt_range_type_name(uint8_t type);
+/* The type of that name; RKT_RANGE_OTHER for any other text. */
+enum rkt_range_type rkt_range_type_of_name(const char *name);
+
 /* A mark, annotation or NVTX range for the backward pass: "backward" as a word, any case. */
 bool rkt_range_is_backward(const struct rkt_range *range, const char *name);
 

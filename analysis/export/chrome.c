@@ -68,6 +68,7 @@ static void put_process(struct rkt_chrome *chrome)
                    chrome->rank->rank, info->host);
     put_metadata_text(chrome, "process_name", 0, "name", name);
     put_sort_index(chrome, "process_sort_index", 0, chrome->rank->rank);
+    rkt_chrome_put_rank_identity(chrome);
     if (chrome->rank->align_state == RKT_ALIGN_UNALIGNED && chrome->result->rank_count > 1)
         put_metadata_text(chrome, "process_labels", 0, "labels",
                           "clock not aligned: shown from its own first event");
@@ -139,6 +140,7 @@ static uint32_t tid_of(struct rkt_chrome *chrome, const struct rkt_slice *slice,
     (void)snprintf(lane_name, sizeof(lane_name), lane > 0 ? "%s (%zu)" : "%s", name, lane + 1);
     put_metadata_text(chrome, "thread_name", chrome->tids[lane], "name", lane_name);
     put_sort_index(chrome, "thread_sort_index", chrome->tids[lane], chrome->track_order++);
+    rkt_chrome_put_track_identity(chrome, slice, chrome->tids[lane]);
     return chrome->tids[lane];
 }
 

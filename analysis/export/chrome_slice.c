@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "analysis/export/chrome_state.h"
+#include "analysis/range_name.h"
 
 static void put_ns(struct rkt_json *json, const char *key, int64_t value_ns)
 {
@@ -121,6 +122,7 @@ static void put_work_args(struct rkt_chrome *chrome, const struct rkt_work *work
         rkt_json_u64(json, "copied_bytes", work->bytes);
     if (work->launch_start_ns != RKT_TIME_UNKNOWN)
         rkt_json_i64(json, "launch_to_start_ns", work->start_ns - work->launch_start_ns);
+    rkt_chrome_put_work_identity(chrome, work);
     if (work->collective != RKT_INDEX_NONE && work->collective < chrome->result->collective_count)
         put_collective_args(chrome, &chrome->result->collectives[work->collective]);
 }
@@ -163,21 +165,10 @@ static void put_call(struct rkt_chrome *chrome, const struct rkt_slice *slice, u
     }
 }
 
-static const char *range_type_name(uint8_t type)
-{
-    static const char *const NAMES[] = {
-        "user",   "step",           "forward", "backward",   "optimizer",
-        "input",  "comm wait",      "nvtx",    "annotation", "cpu_op",
-        "python", "gpu annotation", "mark",    "other",      "sync call",
-    };
-
-    return type < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[type] : "other";
-}
-
 static void put_range(struct rkt_chrome *chrome, const struct rkt_slice *slice, uint32_t tid)
 {
     const struct rkt_range *range = &chrome->trace->ranges[slice->index];
-    const char *type = range_type_name(range->type);
+    const char *type = rkt_range_type_name(range->type);
     struct rkt_json *json = &chrome->json;
 
     if (range->type == RKT_RANGE_MARK) {

@@ -43,6 +43,15 @@ static inline int64_t rkt_chrome_pid(const struct rkt_chrome *chrome)
 /* chrome_slice.c: one slice of the rank at hand, with its end of a flow. */
 void rkt_chrome_put_slice(struct rkt_chrome *chrome, const struct rkt_slice *slice, uint32_t tid);
 
+/*
+ * chrome_identity.c: what only import reads, so that it makes the same timeline again. Of a
+ * rank and of a track as metadata, of GPU work in its args.
+ */
+void rkt_chrome_put_rank_identity(struct rkt_chrome *chrome);
+void rkt_chrome_put_track_identity(struct rkt_chrome *chrome, const struct rkt_slice *slice,
+                                   uint32_t tid);
+void rkt_chrome_put_work_identity(struct rkt_chrome *chrome, const struct rkt_work *work);
+
 /* chrome_counter.c: the samples of the rank at hand. */
 void rkt_chrome_put_counters(struct rkt_chrome *chrome);
 

@@ -10,6 +10,7 @@
 
 #include "analysis/import/import_state.h"
 #include "analysis/import/nsys.h"
+#include "analysis/import/own_trace.h"
 #include "common/clock.h"
 
 #define THREADS_MAX 256u
@@ -160,7 +161,7 @@ static struct rkt_run_info run_info(void)
     return run;
 }
 
-/* A file is one item; an SQLite file one for each process in it. */
+/* A file is one item; one that holds several processes or ranks is as many. */
 static enum rkt_status count_parts(struct rkt_import_path *path, size_t *count_out,
                                    struct rkt_error *err)
 {
@@ -168,8 +169,13 @@ static enum rkt_status count_parts(struct rkt_import_path *path, size_t *count_o
     enum rkt_status status;
 
     *count_out = 1;
-    if (!path->is_sqlite)
+    if (!path->is_sqlite) {
+        size_t ranks = rkt_own_trace_count_parts(path->path);
+
+        path->is_own = ranks > 0;
+        *count_out = ranks > 0 ? ranks : 1;
         return RKT_OK;
+    }
     status = rkt_nsys_count_parts(path->path, count_out, &inner);
     if (status == RKT_ERR_FORMAT && path->from_folder) {
         path->is_sqlite = false; /* read as JSON, it is skipped with what it looks like */
@@ -187,11 +193,11 @@ static void list_item(struct rkt_import_state *import, const struct rkt_import_p
     item->path = path;
     item->file = file;
     item->is_sqlite = path->is_sqlite;
+    item->is_own = path->is_own;
     item->part = (uint32_t)part;
     item->part_count = (uint32_t)part_count;
-    (void)snprintf(file->path, sizeof(file->path),
-                   part_count > 1 ? "%s (process %zu of %zu)" : "%s", path->path, part + 1,
-                   part_count);
+    (void)snprintf(file->path, sizeof(file->path), part_count > 1 ? "%s (%s %zu of %zu)" : "%s",
+                   path->path, path->is_own ? "rank" : "process", part + 1, part_count);
 }
 
 /* How many items the files are, by file, and in all. */

@@ -8,6 +8,7 @@
 #include "analysis/import/import_state.h"
 #include "analysis/import/kineto.h"
 #include "analysis/import/nsys.h"
+#include "analysis/import/own_trace.h"
 #include "common/checked.h"
 #include "common/clock.h"
 #include "common/frame.h"
@@ -358,7 +359,9 @@ static enum rkt_status read_text(struct reading *reading, struct rkt_import_item
     struct rkt_error inner = {0};
     const char *reason = NULL;
     enum rkt_status status =
-        rkt_kineto_read(reading->kineto, source, shift_of(reading, item), &facts, &inner);
+        item->is_own
+            ? rkt_own_trace_read(source, item->part, reading->writer, &facts, &inner)
+            : rkt_kineto_read(reading->kineto, source, shift_of(reading, item), &facts, &inner);
 
     if (status == RKT_OK)
         reason = why_no_trace(&facts);
@@ -412,7 +415,7 @@ static enum rkt_status read_item(struct reading *reading, struct rkt_import_item
     status = rkt_text_source_open(item->path->path, &source, err);
     if (status != RKT_OK)
         return status;
-    if (progress)
+    if (progress && item->part == 0) /* of a file that each of its ranks reads, once */
         rkt_text_source_count_into(source, &progress->done_bytes);
     status = read_text(reading, item, source, err);
     rkt_text_source_close(source);

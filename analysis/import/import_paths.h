@@ -22,6 +22,7 @@ struct rkt_import_path {
     char *path;
     bool from_folder; /* not named by the user: skipped if it is no trace */
     bool is_sqlite;
+    bool is_own; /* an export of ranktrace's own */
     uint64_t bytes;
 };
 

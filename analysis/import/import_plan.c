@@ -40,7 +40,7 @@ static void peek_at(const struct rkt_import_state *import, struct rkt_import_ite
     struct rkt_import_peek *peek = &item->peek;
 
     *peek = NOTHING;
-    if (import->item_count > 1 && !item->is_sqlite)
+    if (import->item_count > 1 && !item->is_sqlite && !item->is_own)
         peek_json(item->path->path, peek);
     if (item->part_count > 1)
         return; /* a name of all its processes is the rank of none */

@@ -33,7 +33,8 @@ struct rkt_import_group;
 struct rkt_import_item {
     const struct rkt_import_path *path;
     bool is_sqlite;
-    uint32_t part; /* of the processes in one file */
+    bool is_own;
+    uint32_t part; /* of the processes, or ranks, in one file */
     uint32_t part_count;
     struct rkt_import_file *file; /* in the report */
     struct rkt_import_peek peek;
@@ -61,7 +62,7 @@ struct rkt_import_state {
     struct rkt_import_report *report;
     struct rkt_rank_names names;
     struct rkt_import_store store;
-    struct rkt_import_item *items; /* one per path, or per process in it */
+    struct rkt_import_item *items; /* one per path, or per process or rank in it */
     size_t item_count;
     struct rkt_import_group *groups; /* by source number */
     size_t group_count;
