@@ -278,6 +278,9 @@ static void choose_components(void)
     /* Inside MPI_Init every error is fatal, and would end all ranks with their jobs: that of a
      * rank that has died, above all. Sleep instead: who started us has a limit for that. */
     (void)setenv("OMPI_MCA_opal_abort_delay", "-1", 0); // NOLINT(concurrency-mt-unsafe)
+    /* PMIx would share memory with mpirun, under locks: killed while it holds one, we would leave
+     * an mpirun that never ends. By messages it asks for the little that we need. */
+    (void)setenv("PMIX_MCA_gds", "hash", 0); // NOLINT(concurrency-mt-unsafe)
 }
 
 /*
