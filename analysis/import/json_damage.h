@@ -15,8 +15,16 @@
 void rkt_json_note_damage(struct rkt_json_stats *stats, const char *text, size_t bytes,
                           uint64_t position);
 
-/* `count` events at `position` were run together with another one that was read. */
-void rkt_json_note_merged(struct rkt_json_stats *stats, uint64_t count, uint64_t position);
+/* An object with two "ph" is two events with what stood between them lost: counted as one. */
+void rkt_json_note_merged(struct rkt_json_stats *stats, const struct rkt_json_object *event,
+                          uint64_t position);
+
+/*
+ * The parser looks neither into args that nobody wants nor into values that are nested: where
+ * brackets are missing whole events may lie in there. True if some seem to, and all of the
+ * object is not right by JSON's rules either.
+ */
+bool rkt_json_hides_events(struct rkt_json_parser *parser, const struct rkt_json_object *event);
 
 /* RKT_ERR_FORMAT: what a text that begins neither as an object nor as an array looks like. */
 enum rkt_status rkt_json_refuse(const char *text, size_t len, struct rkt_error *err);

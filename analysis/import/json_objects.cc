@@ -15,6 +15,7 @@ struct rkt_json_parser {
     ondemand::parser simd;
     simdjson::dom::parser strict;
     std::vector<rkt_json_field> fields;
+    const char *unread;
 };
 
 namespace
@@ -81,14 +82,16 @@ bool read_value(ondemand::value value, std::string_view token, rkt_json_field *o
 bool read_fields(rkt_json_parser *parser, ondemand::object object, bool in_args,
                  const rkt_json_object_visitor *visitor);
 
-bool read_args(rkt_json_parser *parser, ondemand::value value,
+bool read_args(rkt_json_parser *parser, ondemand::value value, const char *text,
                const rkt_json_object_visitor *visitor)
 {
     ondemand::object args;
 
     if (visitor->wants_args &&
-        !visitor->wants_args(visitor->ctx, parser->fields.data(), parser->fields.size()))
+        !visitor->wants_args(visitor->ctx, parser->fields.data(), parser->fields.size())) {
+        parser->unread = text;
         return true; /* the iterator skips what was not read */
+    }
     if (value.get_object().get(args))
         return false;
     return read_fields(parser, args, true, visitor);
@@ -109,7 +112,7 @@ bool read_fields(rkt_json_parser *parser, ondemand::object object, bool in_args,
             return false;
         key = key_of(field, token.data());
         if (!in_args && key == "args" && token[0] == '{') {
-            if (!read_args(parser, field.value(), visitor))
+            if (!read_args(parser, field.value(), token.data(), visitor))
                 return false;
             continue;
         }
@@ -125,17 +128,23 @@ bool read_fields(rkt_json_parser *parser, ondemand::object object, bool in_args,
     return true;
 }
 
-rkt_json_outcome read_object(rkt_json_parser *parser, ondemand::object object, const char *text,
+/* `end` is that of the whole text. */
+rkt_json_outcome read_object(rkt_json_parser *parser, ondemand::document &document,
+                             ondemand::object object, const char *text, const char *end,
                              const rkt_json_object_visitor *visitor)
 {
     rkt_json_object flat;
 
     parser->fields.clear();
+    parser->unread = nullptr;
     if (!read_fields(parser, object, false, visitor))
         return RKT_JSON_WRONG;
     flat.fields = parser->fields.data();
     flat.count = parser->fields.size();
     flat.text = text;
+    flat.unread = parser->unread;
+    if (document.current_location().get(flat.text_end))
+        flat.text_end = end; /* nothing follows it */
     return visitor->object(visitor->ctx, &flat) ? RKT_JSON_DONE : RKT_JSON_STOPPED;
 }
 
@@ -144,7 +153,7 @@ bool at_end(ondemand::document &document)
     return document.current_location().error() == simdjson::OUT_OF_BOUNDS;
 }
 
-rkt_json_outcome read_array(rkt_json_parser *parser, ondemand::document &document,
+rkt_json_outcome read_array(rkt_json_parser *parser, ondemand::document &document, const char *end,
                             const rkt_json_object_visitor *visitor, rkt_json_progress *progress)
 {
     ondemand::array array;
@@ -162,7 +171,7 @@ rkt_json_outcome read_array(rkt_json_parser *parser, ondemand::document &documen
         progress->was_given = false;
         if (value.get_object().get(object))
             return RKT_JSON_WRONG;
-        outcome = read_object(parser, object, progress->last, visitor);
+        outcome = read_object(parser, document, object, progress->last, end, visitor);
         if (outcome != RKT_JSON_DONE)
             return outcome;
         progress->was_given = true;
@@ -185,7 +194,7 @@ rkt_json_outcome parse_array(rkt_json_parser *parser, const char *text, size_t l
 
     if (error)
         return error == simdjson::MEMALLOC ? RKT_JSON_NOMEM : RKT_JSON_WRONG;
-    return read_array(parser, document, visitor, progress);
+    return read_array(parser, document, text + len, visitor, progress);
 }
 
 rkt_json_outcome parse_object(rkt_json_parser *parser, const char *text, size_t len,
@@ -201,7 +210,7 @@ rkt_json_outcome parse_object(rkt_json_parser *parser, const char *text, size_t 
         return error == simdjson::MEMALLOC ? RKT_JSON_NOMEM : RKT_JSON_WRONG;
     if (document.get_object().get(object))
         return RKT_JSON_WRONG;
-    outcome = read_object(parser, object, text, visitor);
+    outcome = read_object(parser, document, object, text, text + len, visitor);
     if (outcome != RKT_JSON_DONE || document.current_location().get(behind))
         return outcome;
     *end_out = static_cast<size_t>(behind - text);

@@ -36,7 +36,9 @@ struct rkt_json_field {
 struct rkt_json_object {
     const struct rkt_json_field *fields;
     size_t count;
-    const char *text; /* its '{' */
+    const char *text;     /* its '{' */
+    const char *text_end; /* behind its '}', or at what follows that */
+    const char *unread;   /* args that nobody wanted; NULL: none */
 };
 
 struct rkt_json_parser;

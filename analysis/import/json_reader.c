@@ -20,6 +20,7 @@ struct reader {
     struct rkt_json_stats *stats;
     struct rkt_error *err;
     struct rkt_json_parser *parser;
+    bool has_doubt;      /* the event that the parser stopped at may hold others */
     bool is_lost;        /* the outer object is broken: read_more goes on */
     uint64_t slow_until; /* up to here event by event, as the window did not parse */
     char *scratch;       /* for repaired events */
@@ -77,29 +78,27 @@ static enum rkt_status skip_to_event(struct reader *reader)
 
 /* ---- events ---- */
 
-/* An object with two "ph" is two events with what stood between them lost. */
-static void count_merged(struct reader *reader, const struct rkt_json_object *event)
-{
-    uint64_t count = 0;
-
-    for (size_t i = 0; i < event->count; i++) {
-        const struct rkt_json_field *field = &event->fields[i];
-
-        count += field->key_bytes == 2 && field->key[0] == 'p' && field->key[1] == 'h' &&
-                 !field->in_args;
-    }
-    if (count > 1)
-        rkt_json_note_merged(reader->stats, count - 1, rkt_json_window_position(&reader->window));
-}
-
 static bool give_event(void *ctx, const struct rkt_json_object *event)
 {
     struct reader *reader = ctx;
 
-    count_merged(reader, event);
+    if (rkt_json_hides_events(reader->parser, event)) {
+        reader->has_doubt = true;
+        return false;
+    }
+    rkt_json_note_merged(reader->stats, event, rkt_json_window_position(&reader->window));
     reader->stats->event_count++;
     reader->status = reader->handler->event(reader->handler->ctx, event, reader->err);
     return reader->status == RKT_OK;
+}
+
+/* Was it doubt that stopped the parser? Asked once. */
+static bool take_doubt(struct reader *reader)
+{
+    bool had_doubt = reader->has_doubt;
+
+    reader->has_doubt = false;
+    return had_doubt;
 }
 
 static bool ask_args(void *ctx, const struct rkt_json_field *fields, size_t count)
@@ -166,7 +165,11 @@ static enum rkt_status read_window(struct reader *reader, size_t cut)
         reader->slow_until = cut_position;
         break;
     case RKT_JSON_STOPPED:
-        return reader->status;
+        if (!take_doubt(reader))
+            return reader->status;
+        go_on_after(reader, &progress);
+        reader->slow_until = cut_position;
+        break;
     case RKT_JSON_NOMEM:
         return out_of_memory(reader);
     }
@@ -218,7 +221,10 @@ static enum rkt_status read_event(struct reader *reader, size_t end)
         reader->window.at += used;
         return RKT_OK;
     case RKT_JSON_STOPPED:
-        return reader->status;
+        if (!take_doubt(reader))
+            return reader->status;
+        end = rkt_json_find_sure_event(reader->window.text, end, reader->window.at + 1);
+        break;
     case RKT_JSON_NOMEM:
         return out_of_memory(reader);
     case RKT_JSON_WRONG:
@@ -493,11 +499,6 @@ static enum rkt_status read_members(struct reader *reader)
     return status;
 }
 
-static bool is_padding(char c)
-{
-    return c == '\0' || c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 /*
  * Behind the JSON, or behind where it was given up: blanks and NULs are nothing; at an event the
  * list goes on, as a stray bracket had ended it; anything else is damage. *found_out: an event.
@@ -511,8 +512,7 @@ static enum rkt_status find_more(struct reader *reader, bool *found_out)
         enum rkt_status status;
         size_t next;
 
-        while (window->at < window->len && is_padding(window->text[window->at]))
-            window->at++;
+        window->at = rkt_json_skip_padding(window->text, window->len, window->at);
         reader->stats->has_rest |= !reader->is_lost && window->at < window->len;
         next = rkt_json_find_sure_event(window->text, window->len, window->at);
         *found_out = next < window->len;

@@ -17,6 +17,13 @@ size_t rkt_json_skip_blank(const char *text, size_t len, size_t from)
     return from;
 }
 
+size_t rkt_json_skip_padding(const char *text, size_t len, size_t from)
+{
+    while (from < len && (is_blank(text[from]) || text[from] == '\0'))
+        from++;
+    return from;
+}
+
 /* Where an event begins: '{', a key that events have, and a colon. */
 static bool is_event_start(const char *text, size_t len, size_t at, bool only_ph)
 {

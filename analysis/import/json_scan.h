@@ -23,6 +23,9 @@ enum rkt_scan_result {
 /* First byte at or after `from` that is no JSON blank; `len` if there is none. */
 size_t rkt_json_skip_blank(const char *text, size_t len, size_t from);
 
+/* The same for blanks and NULs. */
+size_t rkt_json_skip_padding(const char *text, size_t len, size_t from);
+
 /*
  * The end of the value at text[from]. FOUND: *end_out is one past it. BROKEN: *end_out is
  * where the other event begins. A number or word that runs up to `len` is MORE.
