@@ -23,7 +23,7 @@ static const struct {
     {"run", "run a training job and trace all its ranks"},
     {"collect", "collect from a job that something else starts"},
     {"env", "print what such a job must have in its environment"},
-    {"merge", "merge traces of PyTorch's profiler, one per rank, into one timeline"},
+    {"merge", "merge traces of PyTorch's profiler and other tools into one timeline"},
     {"report", "say how well a job scales, and what holds it up"},
     {"compare", "compare two timelines or reports"},
     {"info", "say what is in a timeline"},

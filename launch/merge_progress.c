@@ -31,8 +31,14 @@ void rkt_merge_progress_text(uint64_t done_bytes, uint64_t total_bytes, int64_t 
     double percent = total_bytes > 0 ? 100.0 * (double)done_bytes / (double)total_bytes : 0;
     uint64_t left_bytes = total_bytes > done_bytes ? total_bytes - done_bytes : 0;
     char rate_text[32];
+    char done_text[32];
 
     (void)rkt_format_bytes((uint64_t)rate, rate_text, sizeof(rate_text));
+    (void)rkt_format_bytes(done_bytes, done_text, sizeof(done_text));
+    if (total_bytes == 0) { /* all of them are pipes */
+        (void)snprintf(buf, buf_bytes, "%s  %s/s", done_text, rate_text);
+        return;
+    }
     (void)snprintf(buf, buf_bytes, "%3.0f %%  %s/s  %.0f s left", percent < 100 ? percent : 100,
                    rate_text, rate > 0 ? (double)left_bytes / rate : 0);
 }

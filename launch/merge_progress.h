@@ -17,7 +17,7 @@ struct rkt_merge_progress *rkt_merge_progress_start(struct rkt_import_progress *
 /* Clears the line. NULL is fine. */
 void rkt_merge_progress_stop(struct rkt_merge_progress *shown);
 
-/* "  42 %  310.2 MiB/s  3 s left": up to buf_bytes. */
+/* " 42 %  310.2 MiB/s  3 s left"; without a total "12.00 MiB  310.2 MiB/s": up to buf_bytes. */
 void rkt_merge_progress_text(uint64_t done_bytes, uint64_t total_bytes, int64_t elapsed_ns,
                              char *buf, size_t buf_bytes);
 

@@ -169,6 +169,9 @@ static enum rkt_status count_parts(struct rkt_import_path *path, size_t *count_o
     enum rkt_status status;
 
     *count_out = 1;
+    if (!path->is_regular)
+        return RKT_OK;
+    path->is_sqlite = rkt_nsys_is_sqlite(path->path);
     if (!path->is_sqlite) {
         size_t ranks = rkt_own_trace_count_parts(path->path);
 
@@ -208,10 +211,7 @@ static enum rkt_status count_items(struct rkt_import_state *import, struct rkt_i
     uint64_t total_bytes = 0;
 
     for (size_t i = 0; i < paths->count; i++) {
-        enum rkt_status status;
-
-        paths->items[i].is_sqlite = rkt_nsys_is_sqlite(paths->items[i].path);
-        status = count_parts(&paths->items[i], &counts[i], err);
+        enum rkt_status status = count_parts(&paths->items[i], &counts[i], err);
         if (status != RKT_OK)
             return status;
         *total_out += counts[i];

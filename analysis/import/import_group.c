@@ -232,6 +232,9 @@ static void take_first_facts(struct reading *reading, struct rkt_import_item *it
     info->base_ns = reading->base_ns;
     memcpy(info->program, facts->program, sizeof(info->program));
     memcpy(info->host, facts->host, sizeof(info->host));
+    if (!info->host[0] &&
+        rkt_host_of_file(item->path->path, facts->pid, info->host, sizeof(info->host)))
+        memcpy(item->file->host, info->host, sizeof(info->host));
     (void)snprintf(info->file, sizeof(info->file), "%s", base_name(item->path->path));
     group->offset_ns = info->base_ns;
     take_calendar(reading, item, facts);

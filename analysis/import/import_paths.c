@@ -28,7 +28,11 @@ static enum rkt_status add_path(struct rkt_import_paths *paths, const char *path
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a list of files");
     }
     paths->items[paths->count++] = (struct rkt_import_path){
-        .path = copy, .from_folder = from_folder, .bytes = (uint64_t)info->st_size};
+
+        .path = copy,
+        .from_folder = from_folder,
+        .is_regular = S_ISREG(info->st_mode),
+        .bytes = (uint64_t)info->st_size};
     if (paths->count > RKT_IMPORT_FILES_MAX)
         return rkt_fail(err, RKT_ERR_INVALID, "more than %u files", RKT_IMPORT_FILES_MAX);
     return RKT_OK;

@@ -21,6 +21,7 @@
 struct rkt_import_path {
     char *path;
     bool from_folder; /* not named by the user: skipped if it is no trace */
+    bool is_regular;  /* else a pipe: it can be read once, and is not peeked at */
     bool is_sqlite;
     bool is_own; /* an export of ranktrace's own */
     uint64_t bytes;

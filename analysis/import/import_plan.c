@@ -40,7 +40,7 @@ static void peek_at(const struct rkt_import_state *import, struct rkt_import_ite
     struct rkt_import_peek *peek = &item->peek;
 
     *peek = NOTHING;
-    if (import->item_count > 1 && !item->is_sqlite && !item->is_own)
+    if (import->item_count > 1 && item->path->is_regular && !item->is_sqlite && !item->is_own)
         peek_json(item->path->path, peek);
     if (item->part_count > 1)
         return; /* a name of all its processes is the rank of none */
@@ -60,7 +60,7 @@ static enum rkt_status find_base(struct rkt_import_item *item, struct rkt_error 
     struct rkt_text_source *source = NULL;
     enum rkt_status status;
 
-    if (item->peek.has_base)
+    if (item->peek.has_base || !item->path->is_regular)
         return RKT_OK;
     status = rkt_text_source_open(item->path->path, &source, err);
     if (status == RKT_OK)

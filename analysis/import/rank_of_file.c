@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/import/rank_of_file.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -93,6 +94,23 @@ bool rkt_rank_of_file(const char *path, uint32_t *rank_out)
     while (folder && folder > path && folder[-1] != '/')
         folder--;
     return folder && rank_in(folder, (size_t)(slash - folder), rank_out);
+}
+
+bool rkt_host_of_file(const char *path, uint64_t pid, char *host_out, size_t host_bytes)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *last = strstr(name, ".pt.trace.json");
+    char end[32];
+    const char *found;
+
+    (void)snprintf(end, sizeof(end), "_%llu.", (unsigned long long)pid);
+    found = last && pid != 0 ? strstr(name, end) : NULL;
+    if (!found || found == name || (size_t)(found - name) >= host_bytes)
+        return false;
+    memcpy(host_out, name, (size_t)(found - name));
+    host_out[found - name] = '\0';
+    return true;
 }
 
 /* ---- the user's own rules ---- */

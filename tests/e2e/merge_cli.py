@@ -4,7 +4,9 @@
 
 import gzip
 import json
+import os
 import pathlib
+import pty
 import resource
 import signal
 import subprocess
@@ -110,6 +112,32 @@ def check_check(merge):
     merge.expect("no file", 2, "--check", words=["give the traces to check"], lines=1)
 
 
+def check_progress(merge):
+    """On a terminal a line says how far it is; the line is gone at the end, and never there elsewhere."""
+    master, slave = pty.openpty()
+    slow, quick = merge.folder / "rank5.json", merge.file("rank6.json", trace(6))
+    os.mkfifo(slow)
+    child = subprocess.Popen([merge.program, "--force", merge.out, quick, slow], stdout=subprocess.PIPE, stderr=slave)
+    os.close(slave)
+    text, shown = trace(5), b""
+    with open(slow, "wb", buffering=0) as out:
+        out.write(text[:len(text) // 2])
+        while b"left" not in shown: # the writer waits for the line, not for a time
+            shown += os.read(master, 4096)
+        out.write(text[len(text) // 2:])
+    child.communicate()
+    try:
+        while chunk := os.read(master, 4096):
+            shown += chunk
+    except OSError: # the other end is closed
+        pass
+    os.close(master)
+    slow.unlink()
+    if child.returncode != 0 or b"%" not in shown or b"/s" not in shown or b"\r\x1b[Kranktrace merge: 5 of 7 ranks" not in shown:
+        merge.faults.append(f"on a terminal: exit code {child.returncode}, {shown!r}")
+    merge.out.unlink(missing_ok=True)
+
+
 def check_damage(merge):
     """What was readable is there, what was not is said, and the exit code is not 0."""
     whole = gzip.compress(trace(1))
@@ -132,7 +160,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         merge = Merge(build, pathlib.Path(folder))
-        for check in (check_use, check_refusals, check_check, check_results, check_sets, check_damage):
+        for check in (check_use, check_refusals, check_check, check_results, check_sets, check_progress, check_damage):
             check(merge)
     for fault in merge.faults:
         print(fault)

@@ -287,6 +287,31 @@ static void ranks_are_read_off_the_usual_names(void **state)
 
 #define IN_A_PLACE(test) cmocka_unit_test_setup_teardown(test, rkt_make_place, rkt_remove_place)
 
+static void the_host_is_read_off_the_name_that_holds_the_process(void **state)
+{
+    static const struct {
+        const char *path;
+        uint64_t pid;
+        const char *host; /* NULL: none */
+    } NAMES[] = {
+        {"/log/gpu-node07_1074.1694128201557.pt.trace.json.gz", 1074, "gpu-node07"},
+        {"a_b_1074.1694128201557.pt.trace.json", 1074, "a_b"},
+        {"gpu-node07_1075.1694128201557.pt.trace.json", 1074, NULL},
+        {"gpu-node07_1074.json", 1074, NULL},
+        {"_1074.1.pt.trace.json", 1074, NULL},
+        {"worker0_0.1.pt.trace.json", 0, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        char host[64] = "";
+        bool has_host = rkt_host_of_file(NAMES[i].path, NAMES[i].pid, host, sizeof(host));
+
+        if (has_host != (NAMES[i].host != NULL) || (has_host && strcmp(host, NAMES[i].host) != 0))
+            fail_msg("%s: '%s'", NAMES[i].path, host);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +326,7 @@ int main(void)
         IN_A_PLACE(br_15_a_cut_gzip_file_is_kept_as_far_as_it_goes_and_marked),
         IN_A_PLACE(br_35_a_file_without_calendar_time_is_said_to_be_on_no_common_clock),
         cmocka_unit_test(ranks_are_read_off_the_usual_names),
+        cmocka_unit_test(the_host_is_read_off_the_name_that_holds_the_process),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
