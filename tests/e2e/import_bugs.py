@@ -173,6 +173,22 @@ def clocks_of_hosts(bugs):
     bugs.holds("BR-40", bugs.report(of(0, 0), of(1, 350))["text"], "a rank ended before another began")
 
 
+def who_holds_up(bugs):
+    """BR-103, BR-104: one rank computes 200 ms longer; the AllReduce makes all of them as slow. That one is named, be it rank 0 or not."""
+    for late in (0, 2):
+        def of(rank, late=late):
+            events = []
+            for i in range(10):
+                at, work = i * 600_000, 300_000 if rank == late else 100_000
+                events += [step(i, at, 599_000), launch(at + 10, 5, i * 10 + 1), kernel("backward_gemm", at + 20, work, i * 10 + 1),
+                           launch(at + 30, 5, i * 10 + 2),
+                           kernel(NCCL, at + 30 + work, 310_030 - work, i * 10 + 2, 20, **{"Collective name": "allreduce", "In msg nelems": 8, "dtype": "Float",
+                                  "Group size": 4, "Process Group Name": "0", "Process Group Ranks": "[0, 1, 2, 3]", "Seq": i})]
+            return trace(events, rank, 4)
+        straggler = bugs.report(*(of(rank) for rank in range(4)))["straggler"]
+        bugs.equal(f"BR-104 rank {late}", (straggler["is_found"], straggler.get("rank")), (True, late))
+
+
 def graphs(bugs):
     """BR-112: kernels of a graph have no call of their own: work all the same, its idle time of unknown cause."""
     events = [kernel("node", i * 100, 50, 0, **{"graph id": 1, "graph node id": i + 1}) for i in range(10)]
@@ -198,7 +214,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         bugs = Bugs(build, pathlib.Path(folder))
         for check in (whole_microseconds, overlaps_on_a_stream, absurd_durations, before_its_launch, wrong_units, ids_of_ranks,
-                      work_of_the_last_step, windows_begin_elsewhere, clocks_of_hosts, graphs, names_of_kernels):
+                      work_of_the_last_step, windows_begin_elsewhere, clocks_of_hosts, who_holds_up, graphs, names_of_kernels):
             check(bugs)
     print("\n".join(bugs.faults) or f"{bugs.count} results as they must be")
     return 1 if bugs.faults else 0
