@@ -23,8 +23,13 @@ static size_t count_comm_works(const struct rkt_rank_trace *trace)
     return count;
 }
 
-static void release_units(struct units *units)
+/* Arrivals are in the participants by now. */
+static void release_units(struct units *units, const struct rkt_result *result)
 {
+    for (size_t r = 0; r < result->rank_count; r++) {
+        free(result->ranks[r].trace->arrivals);
+        result->ranks[r].trace->arrivals = NULL;
+    }
     rkt_strtab_destroy(units->names);
     free(units->list.items);
 }
@@ -310,6 +315,6 @@ enum rkt_status rkt_match_collectives(struct rkt_result *result, struct rkt_aren
             rkt_fail(err, status, "no memory for %zu collectives", list.count);
     }
     free(list.items);
-    release_units(&units);
+    release_units(&units, result);
     return status;
 }

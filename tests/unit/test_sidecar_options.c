@@ -4,7 +4,7 @@
 #include "agent/hello.h"
 #include "launch/sidecar_options.h"
 
-#define ARGS_MAX 8
+#define ARGS_MAX 16
 
 static enum rkt_status parse(const char *const *words, struct rkt_sidecar_options *out,
                              struct rkt_error *err)
