@@ -101,11 +101,13 @@ static int by_shape_id(const void *key, const void *item)
 
 static void put_shape(struct rkt_chrome *chrome, uint32_t shape_id)
 {
-    const struct rkt_event_shape *shape =
-        bsearch(&shape_id, chrome->trace->shapes, chrome->trace->shape_count,
-                sizeof(*chrome->trace->shapes), by_shape_id);
+    const struct rkt_rank_trace *trace = chrome->trace;
+    const struct rkt_event_shape *shape = NULL;
     struct rkt_json *json = &chrome->json;
 
+    if (trace->shape_count > 0)
+        shape = bsearch(&shape_id, trace->shapes, trace->shape_count, sizeof(*trace->shapes),
+                        by_shape_id);
     if (!shape)
         return;
     rkt_json_begin_array(json, "grid");
