@@ -84,9 +84,12 @@ static bool wants_args(void *ctx, const struct rkt_json_field *fields, size_t co
 static bool is_arrow(const struct rkt_json_object *event)
 {
     const struct rkt_json_field *first = event->fields;
+    char phase;
 
-    return event->count > 0 && first->key_bytes == 2 && memcmp(first->key, "ph", 2) == 0 &&
-           first->value_bytes == 1 && memchr("stf", first->value[0], 3) != NULL;
+    if (event->count == 0 || first->key_bytes != 2 || memcmp(first->key, "ph", 2) != 0)
+        return false;
+    phase = phase_of(first);
+    return phase == 's' || phase == 't' || phase == 'f';
 }
 
 /* By the phase of Chrome's format. */
