@@ -13,7 +13,9 @@
 #include <sys/stat.h>
 
 /* How many places of a file are cut at, and changed; spread over it where it is longer. */
-#define PLACES 256u
+#ifndef REPLAY_PLACES
+#define REPLAY_PLACES 256u
+#endif
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,7 +37,7 @@ static void run_copy(const uint8_t *data, size_t size, size_t changed_at, uint8_
 static void run_input(const uint8_t *data, size_t size)
 {
     static const uint8_t CHANGES[] = {0x01, 0x80, 0xff};
-    size_t step = size / PLACES + 1;
+    size_t step = size / REPLAY_PLACES + 1;
 
     run_copy(data, size, size, 0);
     for (size_t at = 0; at < size; at += step) {
