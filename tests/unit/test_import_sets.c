@@ -22,7 +22,7 @@ static const char *trace_of(const char *head, long long ts, int count, const cha
         used += snprintf(text + used, sizeof(text) - (size_t)used,
                          "%s{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,"
                          "\"ts\":%lld,\"dur\":2,\"args\":{\"correlation\":%d}}",
-                         i > 0 ? "," : "", ts + i * 10, i + 1);
+                         i > 0 ? "," : "", ts + (long long)i * 10, i + 1);
     (void)snprintf(text + used, sizeof(text) - (size_t)used, "]%s}", tail);
     return text;
 }
@@ -263,7 +263,7 @@ static void a_check_reads_all_and_writes_nothing(void **state)
 
     (void)snprintf(text, sizeof(text), "%s", of_rank(0, 1, 1000));
     bad_at = (size_t)(strstr(text, "{\"ph\"") - text);
-    memcpy(text + bad_at + 20, "\"\"\"", 3);
+    memset(text + bad_at + 20, '"', 3);
     rkt_add_file(place, "a.json", text);
     assert_rkt_ok(rkt_import(&options, &report, &err), err);
     assert_true(report.files[0].is_damaged);
