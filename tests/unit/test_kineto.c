@@ -367,7 +367,6 @@ static const struct case_of CASES[] = {
       "counter 'allocated memory' 10500-10500 thread 0 corr 0 type 0 value 3000 dev 1",
       "counter 'reserved memory' 10500-10500 thread 0 corr 0 type 0 value 4096 dev 1",
       "' 11000-11000 thread 1 corr 0 type 2 bytes 512 at 18446744073709551611 dev -1 kind 1",
-      "memory '[memory]' 11000-11000",
       "overhead 'Lazy Function Loading' 12000-15000 thread 2 corr 0 type 6",
       "overhead 'Command Buffer Full' 16000-17000 thread 2 corr 0 type 7",
       "counter '__range0 smsp__inst.sum' 20000-25000 thread 0 corr 0 type 0 value 1234",
