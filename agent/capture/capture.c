@@ -14,6 +14,7 @@
 #include "agent/capture/nccl_source.h"
 #include "agent/capture/nvtx_source.h"
 #include "agent/capture/steps.h"
+#include "agent/capture/visit.h"
 #include "agent/capture/window.h"
 #include "common/log.h"
 
@@ -70,11 +71,11 @@ static void log_without_signal(const char *what, const char *detail)
 
 void rkt_capture_say(const char *what, const char *detail)
 {
-    int saved_errno = errno;
+    struct rkt_visit visit = rkt_visit_begin();
 
     if (!atomic_exchange_explicit(&process.has_spoken, true, memory_order_relaxed))
         log_without_signal(what, detail);
-    errno = saved_errno;
+    rkt_visit_end(visit);
 }
 
 void rkt_capture_turn_off(const char *why)
@@ -115,16 +116,19 @@ static void close_at_exit(void)
 {
     enum capture_state active = STATE_ACTIVE;
     struct rkt_capture *capture = atomic_load_explicit(&process.capture, memory_order_acquire);
+    struct rkt_visit visit;
 
     if (!atomic_compare_exchange_strong_explicit(&process.state, &active, STATE_CLOSING,
                                                  memory_order_acq_rel, memory_order_relaxed))
         return;
+    visit = rkt_visit_begin();
     rkt_steps_close(capture);
     rkt_marks_close(capture->marks, capture->threads);
     rkt_nvtx_source_close(capture);
     if (rkt_cupti_source_stop(capture->cupti))
         rkt_region_set_closed(capture->region);
     set_state(STATE_OFF);
+    rkt_visit_end(visit);
 }
 
 /* ---- start ---- */
@@ -227,28 +231,28 @@ static void start_and_publish(void)
 /* Who comes second does not wait, and is off until the first one is through. */
 static void start_once(void)
 {
-    int saved_errno = errno;
+    struct rkt_visit visit = rkt_visit_begin();
 
     if (pthread_mutex_trylock(&process.start_lock) == 0) {
         if (state_now() == STATE_NEW)
             start_and_publish();
         pthread_mutex_unlock(&process.start_lock);
     }
-    errno = saved_errno;
+    rkt_visit_end(visit);
 }
 
 /* With an end, as after a fork the lock may be one that nobody gives back. */
 static void start_or_wait(void)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
-    int saved_errno = errno;
+    struct rkt_visit visit = rkt_visit_begin();
 
     start_once();
     for (int i = 0; i < START_WAIT_MS && state_now() == STATE_NEW; i++) {
         (void)nanosleep(&pause, NULL);
         start_once();
     }
-    errno = saved_errno;
+    rkt_visit_end(visit);
 }
 
 struct rkt_capture *rkt_capture_get(enum rkt_capture_bit source)

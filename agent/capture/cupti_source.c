@@ -19,6 +19,7 @@
 #include "agent/capture/cupti_reader.h"
 #include "agent/capture/cupti_round.h"
 #include "agent/capture/cupti_switch.h"
+#include "agent/capture/visit.h"
 #include "agent/capture/window.h"
 #include "common/clock.h"
 
@@ -79,7 +80,7 @@ static void buffer_completed(CUcontext context, uint32_t stream_id, uint8_t *buf
                              size_t valid_bytes)
 {
     struct rkt_cupti_source *source = source_of_process();
-    int saved_errno = errno;
+    struct rkt_visit visit = rkt_visit_begin();
 
     (void)context;
     (void)stream_id;
@@ -94,7 +95,7 @@ static void buffer_completed(CUcontext context, uint32_t stream_id, uint8_t *buf
         rkt_cupti_reader_count_unread(&source->reader, valid_bytes);
     }
     atomic_fetch_add_explicit(&source->buffer_event_count, 1, memory_order_relaxed);
-    errno = saved_errno;
+    rkt_visit_end(visit);
 }
 
 /* ---- the flush thread ---- */
@@ -303,11 +304,11 @@ __attribute__((visibility("default"))) int InitializeInjection(void);
 int InitializeInjection(void)
 {
     struct rkt_capture *capture = rkt_capture_get(RKT_CAPTURE_CUPTI);
-    int saved_errno = errno;
+    struct rkt_visit visit = rkt_visit_begin();
 
     if (capture)
         rkt_cupti_source_start(capture->cupti, capture);
-    errno = saved_errno;
+    rkt_visit_end(visit);
     return 1;
 }
 

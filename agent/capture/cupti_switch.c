@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/capture/cupti_switch.h"
 
-#include <errno.h>
+#include "agent/capture/visit.h"
 
 #define OFF_REASONS ((uint32_t)(RKT_CUPTI_OFF_WINDOW | RKT_CUPTI_OFF_ALARM | RKT_CUPTI_OFF_END))
 #define REASONS (OFF_REASONS | (uint32_t)RKT_CUPTI_OTHER_TOOL)
@@ -61,11 +61,12 @@ static void carry_out(struct rkt_cupti_switch *cupti_switch, uint32_t wanted)
  */
 static void follow(struct rkt_cupti_switch *cupti_switch)
 {
-    int saved_errno = errno;
+    struct rkt_visit visit;
     uint32_t wanted;
 
     if (!atomic_load(&cupti_switch->has_started))
         return;
+    visit = rkt_visit_begin();
     do {
         if (atomic_exchange(&cupti_switch->is_busy, true))
             break;
@@ -73,7 +74,7 @@ static void follow(struct rkt_cupti_switch *cupti_switch)
         carry_out(cupti_switch, wanted);
         atomic_store(&cupti_switch->is_busy, false);
     } while (atomic_load(&cupti_switch->wanted) != wanted);
-    errno = saved_errno;
+    rkt_visit_end(visit);
 }
 
 CUptiResult rkt_cupti_switch_start(struct rkt_cupti_switch *cupti_switch)

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "agent/capture/visit.h"
 #include "common/clock.h"
 
 #define SEEN_SLOT_COUNT 4096u /* thread ids whose name went out; a power of two */
@@ -115,8 +116,8 @@ static struct rkt_thread *claim(struct rkt_threads *threads)
 struct rkt_thread *rkt_threads_get(struct rkt_threads *threads)
 {
     struct rkt_thread *thread = pthread_getspecific(threads->key);
+    struct rkt_visit visit;
     uint32_t waiting;
-    int saved_errno;
 
     if (thread)
         return thread;
@@ -125,9 +126,9 @@ struct rkt_thread *rkt_threads_get(struct rkt_threads *threads)
         atomic_fetch_add_explicit(&threads->without_ring_count, 1, memory_order_relaxed);
         return NULL;
     }
-    saved_errno = errno;
+    visit = rkt_visit_begin();
     thread = claim(threads);
-    errno = saved_errno;
+    rkt_visit_end(visit);
     return thread;
 }
 
@@ -248,11 +249,12 @@ void rkt_threads_note_name(struct rkt_threads *threads, uint32_t thread_id)
         .name.object_id = thread_id,
     };
     char name[NAME_BYTES];
+    struct rkt_visit visit;
     size_t name_bytes;
-    int saved_errno = errno;
 
     if (thread_id == 0 || !is_first_seen(threads, thread_id))
         return;
+    visit = rkt_visit_begin();
     name_bytes = read_name(thread_id, name);
     if (name_bytes == 0)
         name_bytes = find_kept_name(threads, thread_id, name);
@@ -260,7 +262,7 @@ void rkt_threads_note_name(struct rkt_threads *threads, uint32_t thread_id)
     event.start_ns = event.end_ns = rkt_now_raw_ns();
     if (event.name_id != 0)
         (void)rkt_threads_push(threads, &event);
-    errno = saved_errno;
+    rkt_visit_end(visit);
 }
 
 void rkt_threads_push_loss(struct rkt_threads *threads, enum rkt_loss_reason reason,

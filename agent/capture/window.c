@@ -9,6 +9,7 @@
 #include "agent/capture/cupti_source.h"
 #include "agent/capture/nccl_source.h"
 #include "agent/capture/steps.h"
+#include "agent/capture/visit.h"
 #include "common/clock.h"
 
 struct rkt_window {
@@ -95,13 +96,16 @@ void rkt_window_begin_step(struct rkt_capture *capture, const struct rkt_window_
     struct rkt_window *window = capture->window;
     struct rkt_region_window_order order;
     bool has_order = rkt_region_window_order(capture->region, &order);
+    struct rkt_visit visit;
 
     if (window->is_constant && !has_order)
         return;
+    visit = rkt_visit_begin();
     (void)pthread_mutex_lock(&window->lock);
     apply(capture, rkt_window_rule_at(&window->rule, has_order ? &order : NULL, step), step->number,
           now_ns);
     (void)pthread_mutex_unlock(&window->lock);
+    rkt_visit_end(visit);
 }
 
 void rkt_window_tick(struct rkt_capture *capture)

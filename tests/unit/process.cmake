@@ -2,6 +2,8 @@
 # The library as a guest of a process: what it takes of it, and that it leaves no trace.
 set(capture ${PROJECT_SOURCE_DIR}/agent/capture)
 set(test_gpu ${PROJECT_SOURCE_DIR}/tests/simgpu/test/gpu.c)
+rkt_test(unit_capture_cancel SOURCES test_capture_cancel.c capture_job.c
+         LINK ranktrace_capture rkt_agent Threads::Threads LABELS unit)
 rkt_test(unit_capture_errno SOURCES test_capture_errno.c nvtx_host.c capture_job.c
          LINK ranktrace_capture rkt_agent ${CMAKE_DL_LIBS} Threads::Threads LABELS unit)
 rkt_test(unit_capture_exit SOURCES test_capture_exit.c capture_job.c ${test_gpu}
