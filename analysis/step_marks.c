@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/step_marks.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/time_sort.h"
 #include "common/array.h"
+#include "common/step_name.h"
 
 #define DEFAULT_STEP_RANGE "ProfilerStep#"
 /* Traces in whole microseconds cut start and duration apart: ends are off by up to one. */
@@ -19,19 +18,6 @@ enum rkt_status rkt_step_marks_add(struct rkt_step_marks *marks, struct rkt_step
         return RKT_ERR_NOMEM;
     marks->items[marks->count++] = mark;
     return RKT_OK;
-}
-
-/* "ProfilerStep#12" is step 12; a name without a number counts on from 0. */
-static uint64_t number_in(const char *digits, uint64_t otherwise)
-{
-    char *end;
-    unsigned long long number;
-
-    if (*digits < '0' || *digits > '9')
-        return otherwise;
-    errno = 0;
-    number = strtoull(digits, &end, 10);
-    return errno == 0 ? number : otherwise;
 }
 
 /* `prefix` NULL: marks of the job. */
@@ -47,10 +33,12 @@ static enum rkt_status collect(const struct rkt_rank_trace *trace, const char *p
             continue;
         if (prefix) {
             const char *name = rkt_strtab_get(trace->names, range->name_id, NULL);
+            const char *rest;
 
             if (strncmp(name, prefix, strlen(prefix)) != 0)
                 continue;
-            mark.number = number_in(name + strlen(prefix), marks->count);
+            rest = name + strlen(prefix);
+            mark.number = rkt_step_name_number(rest, strlen(rest), marks->count);
         }
         if (rkt_step_marks_add(marks, mark) != RKT_OK)
             return RKT_ERR_NOMEM;

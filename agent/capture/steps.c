@@ -8,8 +8,7 @@
 #include "agent/capture/capture.h"
 #include "agent/capture/window.h"
 #include "common/clock.h"
-
-#define DIGITS_MAX 18 /* of a step's number: no overflow */
+#include "common/step_name.h"
 
 struct rkt_steps {
     _Atomic uint64_t begun_count;
@@ -95,20 +94,6 @@ uint64_t rkt_steps_activity(const struct rkt_steps *steps)
 
 /* ---- ranges ---- */
 
-/* As the report reads them: "train_step" 12 times is 0 to 11, "ProfilerStep#12" is 12. */
-static uint64_t step_number(const char *rest, size_t len_bytes, uint64_t otherwise)
-{
-    uint64_t number = 0;
-    size_t count = 0;
-
-    for (; count < len_bytes && rest[count] >= '0' && rest[count] <= '9'; count++) {
-        if (count == DIGITS_MAX)
-            return otherwise;
-        number = number * 10 + (uint64_t)(rest[count] - '0');
-    }
-    return count > 0 ? number : otherwise;
-}
-
 /* What follows the step range's name in this name; NULL when it is another one. */
 static const char *rest_of_name(const struct rkt_capture *capture, uint32_t name_id,
                                 size_t *rest_bytes_out)
@@ -145,7 +130,7 @@ static bool begin_by_name(struct rkt_capture *capture, uint32_t thread_id, uint3
     if (!rest || thread_id == 0 || !does_thread_count(steps, thread_id) ||
         atomic_load_explicit(&steps->is_range_open, memory_order_relaxed))
         return false;
-    begin_step(capture, step_number(rest, rest_bytes, steps->range_count), now_ns);
+    begin_step(capture, rkt_step_name_number(rest, rest_bytes, steps->range_count), now_ns);
     steps->range_count++;
     return true;
 }

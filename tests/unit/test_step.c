@@ -229,7 +229,7 @@ static void marks_are_outermost_disjoint_and_numbered(void **state)
          RKT_STEPS_ANNOTATION,
          {{"train_step", RKT_RANGE_NVTX, 100000, 200000},
           {"train_step 5", RKT_RANGE_NVTX, 200000, 300000}},
-         {{0, 100000, 200000, false}, {1, 200000, 300000, false}}},
+         {{0, 100000, 200000, false}, {5, 200000, 300000, false}}},
         {"a name that does not occur gives way to the next best",
          "train_step",
          RKT_STEPS_ANNOTATION,

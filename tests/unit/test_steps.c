@@ -85,7 +85,7 @@ static void steps_by_range(void)
     pthread_join(thread, NULL);
     ranktrace_range_push("train_step");
     ranktrace_range_pop();
-    ranktrace_range_push("train_step17");
+    ranktrace_range_push("train_step 17");
     ranktrace_range_pop();
     ranktrace_mark("train_step");
     ranktrace_range_push("train_step");
