@@ -6,6 +6,7 @@
 
 #include "common/units.h"
 
+#define PARTS_OF_CUPTI ((uint32_t)(RKT_CAPTURE_MEMORY | RKT_CAPTURE_OVERHEAD))
 #define GPU_INTERVAL_MIN_NS UINT64_C(10000000)
 #define GPU_INTERVAL_MAX_NS (UINT64_C(3600) * 1000000000)
 
@@ -28,7 +29,7 @@ static uint32_t capture_bit(const char *word, size_t len)
 static enum rkt_status read_capture(const char *at, struct rkt_capture_config *config,
                                     struct rkt_error *err)
 {
-    while (*at) {
+    do {
         size_t len = strcspn(at, ",");
         uint32_t bit = capture_bit(at, len);
 
@@ -39,7 +40,11 @@ static enum rkt_status read_capture(const char *at, struct rkt_capture_config *c
                 (int)len, at);
         config->mask |= bit;
         at += len + (at[len] == ',');
-    }
+    } while (*at);
+    if (!(config->mask & RKT_CAPTURE_CUPTI) && config->mask & PARTS_OF_CUPTI)
+        return rkt_fail(err, RKT_ERR_INVALID,
+                        "option '--capture': '%s' comes from CUPTI: say cupti, too",
+                        config->mask & RKT_CAPTURE_MEMORY ? "memory" : "overhead");
     return RKT_OK;
 }
 

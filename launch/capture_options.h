@@ -30,7 +30,7 @@ struct rkt_capture_options {
 /* clang-format off */
 #define RKT_CAPTURE_OPTION_ROWS(type) \
     {"capture", 0, "RANKTRACE_CAPTURE", RKT_OPTION_STRING, offsetof(type, asked.capture), \
-     "LIST", "cupti,nccl,marks,nvtx,memory", "what is captured; and overhead"}, \
+     "LIST", "cupti,nccl,marks,nvtx,memory", "what is captured; overhead, too, on request: see launch/README.md"}, \
     {"graphs", 0, "RANKTRACE_GRAPHS", RKT_OPTION_STRING, offsetof(type, asked.graphs), \
      "node|launch", "node", "CUDA graphs: every kernel, or each launch as one piece (cheaper)"}, \
     {"nccl", 0, "RANKTRACE_NCCL", RKT_OPTION_STRING, offsetof(type, asked.nccl), \

@@ -83,7 +83,7 @@ static const struct rkt_command COMMAND = {
         "One node, no MPI:   ranktrace run -- torchrun --nproc_per_node=8 train.py\n"
         "\n"
         "The exit code is the job's own when it failed (128 + N when signal N ended it),\n"
-        "1 when it could not be started, 2 for wrong use.",
+        "1 when it could not be started, 2 for wrong use or a command that is not there.",
     .options = OPTIONS,
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .takes_command = true,
@@ -221,7 +221,7 @@ static enum rkt_status read_on_usr2(const char *text, enum rkt_on_usr2 *on_usr2_
 /* The rest is wrong use by the command line or by the way of starting. */
 static enum rkt_status check(const struct run_options *options, char *const *command,
                              const struct rkt_rank_env *ranks, bool *needs_mpi_out,
-                             struct rkt_job_env_plan *plan, struct rkt_error *err)
+                             struct rkt_supervisor_config *config, struct rkt_error *err)
 {
     struct rkt_capture_config capture;
     struct rkt_window_plan windows;
@@ -238,10 +238,12 @@ static enum rkt_status check(const struct run_options *options, char *const *com
         status = rkt_window_options_read(&options->when, &capture, &windows, err);
     if (status == RKT_OK)
         status = rkt_capture_options_gpu_interval(&options->asked, &gpu_interval_ns, err);
+    if (status == RKT_OK)
+        status = read_on_usr2(options->on_usr2, &config->on_usr2, err);
     if (status != RKT_OK)
         return status;
-    plan->has_no_nvtx = !(capture.mask & RKT_CAPTURE_NVTX);
-    plan->has_no_sync_lines = options->has_no_sync_lines;
+    config->job.plan.has_no_nvtx = !(capture.mask & RKT_CAPTURE_NVTX);
+    config->job.plan.has_no_sync_lines = options->has_no_sync_lines;
     status = rkt_check_command(command[0], rkt_env_get(environ, "PATH"), err);
     if (status == RKT_OK)
         status = rkt_check_launch(environ, ranks, needs_mpi_out, err);
@@ -287,9 +289,7 @@ static enum rkt_status run(const struct run_options *options, char *const *comma
     bool needs_mpi = false;
     enum rkt_status status;
 
-    status = check(options, command, ranks, &needs_mpi, &config.job.plan, err);
-    if (status == RKT_OK)
-        status = read_on_usr2(options->on_usr2, &config.on_usr2, err);
+    status = check(options, command, ranks, &needs_mpi, &config, err);
     if (status == RKT_OK)
         status = find_parts(needs_mpi, &parts, &config, err);
     if (status != RKT_OK)

@@ -284,6 +284,10 @@ check_refused 2 "command './trainer' is not executable" ./trainer
 check_refused 2 "is './trainer' or 'python trainer' meant?" trainer
 check_refused 2 "command './missing' cannot be run" ./missing
 check_refused 2 "'maybe' is not abort or wait" --on-failure maybe true
+mkdir -p earlier && : >earlier/timeline.rkt
+check_refused 2 "'x' is not auto, toggle or forward" -o earlier --on-usr2 x true
+check_refused 2 "'' is not cupti" -o earlier --capture '' true
+[ -e earlier/timeline.rkt ] || fail "an earlier timeline was renamed for a run that never was"
 check_refused 2 "is not a duration with its unit" --hold 30 true
 check_refused 1 "cannot make the output folder 'file/x'" -o file/x true
 check_refused 1 "cannot make the output folder '/proc/nowhere'" -o /proc/nowhere true
