@@ -13,15 +13,6 @@
 
 #define LIST_BYTES_MAX 200u
 
-static bool has_windows(const struct rkt_result *result)
-{
-    for (size_t r = 0; r < result->rank_count; r++) {
-        if (result->ranks[r].trace->has_windows)
-            return true;
-    }
-    return false;
-}
-
 static size_t recorded_count(const struct rkt_rank_result *rank)
 {
     size_t count = 0;
@@ -160,7 +151,7 @@ enum rkt_status rkt_compare_windows(struct rkt_result *result, struct rkt_arena 
     size_t unprepared = 0;
     size_t cut_count;
 
-    if (!has_windows(result))
+    if (!rkt_result_has_windows(result))
         return RKT_OK;
     status = rkt_step_table_init(&steps, result, err);
     if (status != RKT_OK)

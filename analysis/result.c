@@ -10,6 +10,15 @@
 #define NOTE_BYTES_MAX 1024u
 #define NOTES_AT_FIRST 8u
 
+bool rkt_result_has_windows(const struct rkt_result *result)
+{
+    for (size_t r = 0; r < result->rank_count; r++) {
+        if (result->ranks[r].trace->has_windows)
+            return true;
+    }
+    return false;
+}
+
 int64_t rkt_partition_sum(const struct rkt_partition *parts)
 {
     int64_t sum_ns = parts->overlapped_ns + parts->compute_ns + parts->comm_wait_ns +

@@ -287,6 +287,9 @@ struct rkt_result {
     uint64_t loss_count;
 };
 
+/* Whether any rank was recorded in part only. */
+bool rkt_result_has_windows(const struct rkt_result *result);
+
 int64_t rkt_partition_sum(const struct rkt_partition *parts);
 int64_t rkt_host_partition_sum(const struct rkt_host_partition *parts);
 void rkt_partition_add(struct rkt_partition *to, const struct rkt_partition *parts);

@@ -411,6 +411,13 @@ static void print_what_to_record(const struct rkt_result *result, FILE *out)
 {
     bool is_import = result->run->producer == RKT_PRODUCER_KINETO;
 
+    if (rkt_result_has_windows(result)) {
+        rkt_text_line(out,
+                      "  Check when to record: --steps and --schedule count the steps that the "
+                      "job makes; with --delay it must last longer; with --start-closed it "
+                      "needs SIGUSR2.");
+        return;
+    }
     rkt_text_line(out, is_import ? "  Merge traces that hold GPU work: profile with "
                                    "ProfilerActivity.CUDA, around at least one step."
                                  : "  Run a command that trains with PyTorch or works on an NVIDIA "
@@ -445,7 +452,9 @@ static void print_nothing(const struct rkt_result *result, FILE *out)
     rkt_text_line(out, "ANSWER");
     rkt_text_line(out, "  Nothing to measure: %s.",
                   result->rank_count == 0 ? "no rank recorded anything"
-                                          : "no GPU work and no training step was recorded");
+                  : rkt_result_has_windows(result)
+                      ? "nothing was recorded in the capture windows"
+                      : "no GPU work and no training step was recorded");
     print_limits(result, out);
     (void)fputc('\n', out);
     rkt_text_line(out, "WHAT TO DO NEXT");

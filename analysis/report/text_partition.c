@@ -200,6 +200,11 @@ static bool is_row_shown(const struct table *table, const struct rkt_result *res
     return place < ROWS_AT_AN_END || place + ROWS_AT_AN_END >= result->rank_count;
 }
 
+static bool is_host_only(const struct table *table)
+{
+    return table->sum.is_host_view && table->sum.host.window_ns == table->sum.window_ns;
+}
+
 static void print_title(const struct table *table, const struct rkt_result *result, FILE *out)
 {
     size_t most = 0;
@@ -212,7 +217,8 @@ static void print_title(const struct table *table, const struct rkt_result *resu
                       "window exactly)",
                       most, most == 1 ? "" : "s");
     else
-        rkt_text_line(out, "WHERE THE RUN GOES (ms, first to last GPU work: no steps were found)");
+        rkt_text_line(out, "WHERE THE RUN GOES (ms, first to last %s: no steps were found)",
+                      is_host_only(table) ? "range" : "GPU work");
 }
 
 static void print_table(struct table *table, const struct rkt_result *result, FILE *out)
@@ -234,7 +240,7 @@ static void print_table(struct table *table, const struct rkt_result *result, FI
         rkt_text_line(out, "  (%zu ranks between those that wait least and most are left out)",
                       hidden);
     print_share(table, out);
-    if (table->sum.is_host_view && table->sum.host.window_ns == table->sum.window_ns)
+    if (is_host_only(table))
         rkt_text_line(out, "  host view: no GPU work was recorded; compute is forward, backward "
                            "and optimizer on the host");
     else if (table->sum.is_host_view)

@@ -457,6 +457,26 @@ static void steps_with_nothing_inside_are_no_loss(void **state)
     fake_run_release(&run);
 }
 
+/* The same without steps: from where to where is said of what there is. */
+static void a_run_of_the_host_alone_goes_from_range_to_range(void **state)
+{
+    struct fake_run run;
+    char *text;
+
+    (void)state;
+    fake_run_init(&run, 1);
+    run.result.ranks[0].run = (struct rkt_window){
+        .end_ns = STEP_NS,
+        .is_host_view = true,
+        .host = {.window_ns = STEP_NS, .host_ns = STEP_NS},
+    };
+    analyse(&run);
+    text = write_report(&run, "text");
+    assert_non_null(strstr(text, "first to last range: no steps were found"));
+    free(text);
+    fake_run_release(&run);
+}
+
 static void a_run_without_work_says_what_to_do(void **state)
 {
     struct fake_run run;
@@ -474,6 +494,13 @@ static void a_run_without_work_says_what_to_do(void **state)
     assert_null(strstr(text, "NUMBERS"));
     assert_null(strstr(text, "ranktrace export"));
     free(text);
+    run.traces[0].has_windows = true;
+    text = write_report(&run, "text");
+    assert_non_null(strstr(text, "nothing was recorded in the capture windows"));
+    assert_non_null(strstr(text, "Check when to record"));
+    assert_null(strstr(text, "Run a command that trains"));
+    free(text);
+    run.traces[0].has_windows = false;
     run.info.producer = RKT_PRODUCER_KINETO;
     text = write_report(&run, "text");
     assert_non_null(strstr(text, "ProfilerActivity.CUDA"));
@@ -529,6 +556,7 @@ int main(void)
         cmocka_unit_test(the_answer_adds_up_over_all_ranks),
         cmocka_unit_test(ranks_with_and_without_gpu_work_add_up),
         cmocka_unit_test(steps_with_nothing_inside_are_no_loss),
+        cmocka_unit_test(a_run_of_the_host_alone_goes_from_range_to_range),
         cmocka_unit_test(a_run_without_work_says_what_to_do),
         cmocka_unit_test(a_run_without_any_rank_is_said_so),
         cmocka_unit_test(long_lines_break_at_spaces),
