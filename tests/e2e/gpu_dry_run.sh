@@ -14,6 +14,14 @@ fi
 grep -q '^not run: no GPU' "$work/out" || fail "no reason is given: $(cat "$work/out")"
 [ ! -e "$results" ] || fail "results were written without a GPU"
 
+for wrong in "--output" "--build $work/nowhere" "--quikc"; do
+    code=0
+    # shellcheck disable=SC2086
+    "$root/tests/gpu/run.sh" $wrong >"$work/out" 2>&1 || code=$?
+    [ "$code" = 2 ] || fail "'$wrong' ends with $code, not 2: $(cat "$work/out")"
+    head -1 "$work/out" | grep -qF -- "${wrong%% *}" || fail "'$wrong' is not named: $(cat "$work/out")"
+done
+
 LD_LIBRARY_PATH=$build/simgpu "$root/tests/gpu/run.sh" --build "$build" --quick --output "$results" \
     >"$work/out" 2>&1 || fail "$(cat "$work/out")"
 has() { grep -qF -- "$1" "$results" || fail "the results lack '$1': $(cat "$results")"; }

@@ -7,22 +7,31 @@
 # Builds what it needs (preset release, unless --build names a build), needs no network, and writes a
 # table with versions and numbers to FILE (build/gpu-results.md). --quick: small counts, a few minutes.
 # What cannot be asked here (no torch, no NCCL) is in the table as "not run", with the reason.
-# Exit code: 0 all that could be run was; 1 a step failed; 77 there is no GPU.
+# Exit code: 0 all that could be run was; 1 a step failed; 2 wrong use; 77 there is no GPU.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=
 output=$root/build/gpu-results.md
 options=()
+usage() { sed -n '3,13s/^# \{0,1\}//p' "$0"; }
+wrong_use() {
+    echo "$1" >&2
+    usage >&2
+    exit 2
+}
 while [ $# -gt 0 ]; do
     case $1 in
-    --build) build=$(cd "$2" && pwd) && shift ;;
+    --build | --output) [ $# -gt 1 ] || wrong_use "$1 needs a value" ;;&
+    --build)
+        [ -d "$2" ] || wrong_use "--build: there is no folder '$2'"
+        build=$(cd "$2" && pwd)
+        shift
+        ;;
     --output) output=$(realpath -m "$2") && shift ;;
     --quick) options+=(--quick) ;;
-    *)
-        sed -n '3,13s/^# \{0,1\}//p' "$0" >&2
-        exit 2
-        ;;
+    -h | --help) usage && exit 0 ;;
+    *) wrong_use "unknown option '$1'" ;;
     esac
     shift
 done
