@@ -193,20 +193,48 @@ void rkt_region_destroy(struct rkt_region *region)
 
 /* ---- capture's side ---- */
 
-struct rkt_ring *rkt_region_claim(struct rkt_region *region, uint32_t thread_id)
+static bool claim_ring(struct rkt_ring *ring, uint32_t from, uint32_t thread_id)
 {
+    /* acquire: the ring is as its last thread, or the sidecar that freed it, left it */
+    if (!atomic_compare_exchange_strong_explicit(&ring->state, &from, RKT_RING_CLAIMED,
+                                                 memory_order_acquire, memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&ring->thread_id, thread_id, memory_order_relaxed);
+    return true;
+}
+
+/* The first free ring, else the one with most room among those whose thread has ended. */
+static struct rkt_ring *find_ring(struct rkt_region *region, uint32_t *state_out)
+{
+    struct rkt_ring *best = NULL;
+    uint64_t best_room = 0;
+
     for (size_t i = 0; i < region->config.ring_count; i++) {
         struct rkt_ring *ring = rkt_region_ring(region, i);
         uint32_t state = atomic_load_explicit(&ring->state, memory_order_relaxed);
+        uint64_t room = state == RKT_RING_CLOSED ? rkt_ring_room(ring) : 0;
 
-        if (state != RKT_RING_FREE)
-            continue;
-        /* acquire: the ring is as the sidecar left it when it freed the ring */
-        if (!atomic_compare_exchange_strong_explicit(&ring->state, &state, RKT_RING_CLAIMED,
-                                                     memory_order_acquire, memory_order_relaxed))
-            continue;
-        atomic_store_explicit(&ring->thread_id, thread_id, memory_order_relaxed);
-        return ring;
+        if (state == RKT_RING_FREE || (state == RKT_RING_CLOSED && (!best || room > best_room))) {
+            best = ring;
+            best_room = room;
+            *state_out = state;
+        }
+        if (state == RKT_RING_FREE)
+            break;
+    }
+    return best;
+}
+
+/* The next thread goes on behind what the last one pushed: there is one producer at a time. */
+struct rkt_ring *rkt_region_claim(struct rkt_region *region, uint32_t thread_id)
+{
+    uint32_t state = RKT_RING_FREE;
+    struct rkt_ring *ring;
+
+    /* Who loses a ring to another thread looks again; it ends, as each time another has won. */
+    while ((ring = find_ring(region, &state))) {
+        if (claim_ring(ring, state, thread_id))
+            return ring;
     }
     return NULL;
 }
@@ -383,6 +411,7 @@ void rkt_region_recycle(struct rkt_region *region, size_t index)
     if (atomic_load_explicit(&ring->head, memory_order_relaxed) !=
         atomic_load_explicit(&ring->tail, memory_order_relaxed))
         return;
-    /* release: the next owner starts from this head and tail */
-    atomic_store_explicit(&ring->state, RKT_RING_FREE, memory_order_release);
+    /* release: the next owner starts from this head and tail. It may have come first. */
+    (void)atomic_compare_exchange_strong_explicit(&ring->state, &state, RKT_RING_FREE,
+                                                  memory_order_release, memory_order_relaxed);
 }

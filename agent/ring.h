@@ -24,7 +24,7 @@
 enum rkt_ring_state {
     RKT_RING_FREE = 0,
     RKT_RING_CLAIMED = 1,
-    RKT_RING_CLOSED = 2, /* its thread ended; the consumer frees it once it is empty */
+    RKT_RING_CLOSED = 2, /* its thread ended; free once it is empty, or as a last resort */
 };
 
 struct rkt_ring {
@@ -32,7 +32,7 @@ struct rkt_ring {
     uint32_t capacity; /* events; a power of two */
     uint32_t reserved;
 
-    /* written by the producer; state also by the consumer (CLOSED -> FREE) */
+    /* written by the producer; state also by the consumer (CLOSED to FREE) */
     alignas(64) _Atomic uint64_t head;
     _Atomic uint32_t state;     /* enum rkt_ring_state */
     _Atomic uint32_t thread_id; /* gettid of the producer */

@@ -87,31 +87,50 @@ static void each_thread_gets_its_own_ring_until_none_is_left(void **state)
     assert_null(rkt_region_claim(f->capture, 103));
 }
 
-static void released_ring_is_free_again_only_after_it_was_read(void **state)
+static void a_released_ring_is_free_after_it_was_read(void **state)
 {
     struct fixture *f = *state;
     struct rkt_event event = {.kind = RKT_EVENT_API, .start_ns = 5};
+    struct rkt_ring *ring = rkt_region_claim(f->capture, 9);
+    struct rkt_ring *seen = rkt_region_ring(f->sidecar, 0);
     struct rkt_event out[2];
     bool was_broken;
 
-    for (uint32_t i = 0; i < 2; i++)
-        assert_non_null(rkt_region_claim(f->capture, i));
-    struct rkt_ring *last = rkt_region_claim(f->capture, 9);
-
-    assert_true(rkt_ring_push(last, &event));
-    rkt_region_recycle(f->sidecar, 2); /* CLAIMED: not the sidecar's to free */
-    assert_int_equal(last->state, RKT_RING_CLAIMED);
-    rkt_region_release(last);
-    rkt_region_recycle(f->sidecar, 2); /* CLOSED, but its event is not read */
-    assert_null(rkt_region_claim(f->capture, 10));
-
-    struct rkt_ring *seen = rkt_region_ring(f->sidecar, 2);
+    assert_true(rkt_ring_push(ring, &event));
+    rkt_region_recycle(f->sidecar, 0); /* CLAIMED: not the sidecar's to free */
+    assert_int_equal(ring->state, RKT_RING_CLAIMED);
+    rkt_region_release(ring);
+    rkt_region_recycle(f->sidecar, 0); /* CLOSED, but its event is not read */
+    assert_int_equal(ring->state, RKT_RING_CLOSED);
     assert_int_equal(rkt_ring_pop(seen, SMALL.ring_capacity, out, 2, &was_broken), 1);
-    rkt_region_recycle(f->sidecar, 2);
-    assert_ptr_equal(rkt_region_claim(f->capture, 10), last);
-    assert_true(rkt_ring_push(last, &event));
-    assert_int_equal(rkt_ring_pop(seen, SMALL.ring_capacity, out, 2, &was_broken), 1);
+    rkt_region_recycle(f->sidecar, 0);
+    assert_int_equal(ring->state, RKT_RING_FREE);
+    assert_ptr_equal(rkt_region_claim(f->capture, 10), ring);
+}
+
+/* Threads may come and go faster than the sidecar reads. */
+static void a_released_ring_goes_on_with_the_next_thread_when_none_is_free(void **state)
+{
+    struct fixture *f = *state;
+    struct rkt_event event = {.kind = RKT_EVENT_API, .start_ns = 5};
+    struct rkt_ring *first = rkt_region_claim(f->capture, 1);
+    struct rkt_ring *seen = rkt_region_ring(f->sidecar, 0);
+    struct rkt_event out[3];
+    bool was_broken;
+
+    assert_true(rkt_ring_push(first, &event));
+    rkt_region_release(first);
+    for (uint32_t i = 0; i < 2; i++) /* free ones first */
+        assert_ptr_not_equal(rkt_region_claim(f->capture, 2 + i), first);
+    assert_ptr_equal(rkt_region_claim(f->capture, 4), first);
+    assert_null(rkt_region_claim(f->capture, 5));
+    rkt_region_recycle(f->sidecar, 0);
+    assert_int_equal(first->state, RKT_RING_CLAIMED);
+    event.start_ns = 6;
+    assert_true(rkt_ring_push(first, &event));
+    assert_int_equal(rkt_ring_pop(seen, SMALL.ring_capacity, out, 3, &was_broken), 2);
     assert_int_equal(out[0].start_ns, 5);
+    assert_int_equal(out[1].start_ns, 6);
 }
 
 static void a_name_is_found_by_its_id(void **state)
@@ -349,7 +368,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_out_of_range_are_refused),
         WITH_REGIONS(each_thread_gets_its_own_ring_until_none_is_left),
-        WITH_REGIONS(released_ring_is_free_again_only_after_it_was_read),
+        WITH_REGIONS(a_released_ring_is_free_after_it_was_read),
+        WITH_REGIONS(a_released_ring_goes_on_with_the_next_thread_when_none_is_free),
         WITH_REGIONS(a_name_is_found_by_its_id),
         WITH_REGIONS(full_heap_gives_no_id_and_is_counted),
         WITH_REGIONS(names_that_cannot_be_are_not_read),
