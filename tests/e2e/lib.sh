@@ -32,7 +32,7 @@ need_mpi() {
 # A library with a sanitizer in it cannot be loaded into a program that has none.
 need_no_sanitizer() {
     [ -z "$(sed -n 's/^RKT_SANITIZE:STRING=//p' "$build/CMakeCache.txt")" ] ||
-        skip "a library with a sanitizer cannot be loaded into a program that has none"
+        skip "${1:-a library with a sanitizer cannot be loaded into a program that has none}"
 }
 
 # Tests of the source tree, not of a build: once, with preset dev, is enough.

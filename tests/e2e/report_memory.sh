@@ -23,6 +23,8 @@ simulate -s ranks=4 -s 'fault = slow-input rank=1 amount=40ms'
 both report --format json "$work/run.rkt"
 grep -q '"cause": "input"' "$work/one" || fail "no cause where no record is kept"
 
+need_no_sanitizer "memory is not measured where it is the sanitizer's own"
+
 # Sixteen times the ranks, each as long: with a limit memory grows by the collectives alone.
 peak() { # KiB
     /usr/bin/env python3 - "$ranktrace" "$work/run.rkt" <<'PY'
