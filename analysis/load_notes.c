@@ -133,10 +133,11 @@ static enum rkt_status note_capture(struct rkt_result *result, size_t position,
     enum rkt_status status = RKT_OK;
 
     if (trace->capture_off_ns > 0)
-        status = rkt_add_note(result, arena, 1, err,
-                              "rank %u: GPU work was not recorded for %.3f s, as another tool had "
-                              "CUPTI, or CUPTI was in trouble; that time counts as idle",
-                              rank, (double)trace->capture_off_ns / 1e9);
+        status =
+            rkt_add_note(result, arena, 1, err,
+                         "rank %u: GPU work was not recorded for %.3f s, as another tool had "
+                         "CUPTI, or CUPTI was in trouble; steps in that time are in no statistic",
+                         rank, (double)trace->capture_off_ns / 1e9);
     if (status == RKT_OK && trace->is_nccl_by_nvtx)
         status =
             rkt_add_note(result, arena, 0, err,

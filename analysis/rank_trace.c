@@ -21,6 +21,8 @@ enum rkt_status rkt_rank_trace_load(struct rkt_store_reader *reader, size_t posi
     if (status == RKT_OK)
         status = rkt_rank_trace_find_windows(trace, &raw.by_kind[RKT_EVENT_WINDOW], err);
     if (status == RKT_OK)
+        status = rkt_rank_trace_cut_gaps(trace, &raw.by_kind[RKT_EVENT_LOSS], err);
+    if (status == RKT_OK)
         status = rkt_rank_trace_join(trace, &raw.by_kind[RKT_EVENT_SYNC], err);
     if (status == RKT_OK)
         status = rkt_rank_trace_link_ops(trace, &raw.by_kind[RKT_EVENT_NCCL], err);

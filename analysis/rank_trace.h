@@ -63,7 +63,7 @@ struct rkt_rank_trace {
     struct rkt_rank_gpus gpu;
     uint32_t work_counts[RKT_DEVICES_MAX]; /* pieces of GPU work by device_id; larger ids in none */
     uint32_t main_thread_id; /* of the step marks, else with most launches; 0 unknown */
-    bool has_windows;        /* capture was not open all along */
+    bool has_windows;        /* capture was not open all along: a window's edge, or a gap */
     bool has_gpu;            /* any GPU work: else a host view */
     int64_t middle_ns;       /* median of its stamps; RKT_TIME_UNKNOWN without any */
     int64_t first_ns;        /* its earliest stamp; RKT_TIME_UNKNOWN without any */

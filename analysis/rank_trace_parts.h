@@ -62,6 +62,10 @@ enum rkt_status rkt_rank_trace_find_windows(struct rkt_rank_trace *trace,
                                             const struct rkt_raw_events *events,
                                             struct rkt_error *err);
 
+/* Time without capture is none in a window: another tool had CUPTI. After find_windows and build. */
+enum rkt_status rkt_rank_trace_cut_gaps(struct rkt_rank_trace *trace,
+                                        const struct rkt_raw_events *losses, struct rkt_error *err);
+
 /* Launch of each work, SYNC records as blocking calls where no API record has their correlation,
  * main_thread_id. */
 enum rkt_status rkt_rank_trace_join(struct rkt_rank_trace *trace,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/rank_trace_parts.h"
 #include "analysis/time_sort.h"
@@ -65,6 +66,63 @@ no_memory:
     free(spans);
     return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu edges of capture windows",
                     events->count);
+}
+
+/* ---- gaps ---- */
+
+/* `spans` has room for one more. Returns how many there are then. */
+static size_t cut(struct rkt_open_span *spans, size_t count, int64_t start_ns, int64_t end_ns)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct rkt_open_span span = spans[i];
+
+        if (start_ns > span.start_ns && end_ns < span.end_ns) { /* no other span meets it */
+            memmove(&spans[i + 2], &spans[i + 1], (count - i - 1) * sizeof(span));
+            spans[i].end_ns = start_ns;
+            spans[i + 1] = (struct rkt_open_span){end_ns, span.end_ns, end_ns};
+            return count + 1;
+        }
+        if (start_ns <= span.start_ns && end_ns > span.start_ns) {
+            span.start_ns = end_ns;
+            span.traced_from_ns = end_ns;
+        } else if (start_ns < span.end_ns && end_ns >= span.end_ns) {
+            span.end_ns = start_ns;
+        }
+        if (span.start_ns < span.end_ns)
+            spans[kept++] = span;
+    }
+    return kept;
+}
+
+enum rkt_status rkt_rank_trace_cut_gaps(struct rkt_rank_trace *trace,
+                                        const struct rkt_raw_events *losses, struct rkt_error *err)
+{
+    size_t room = (trace->has_windows ? trace->open_count : 1) + losses->count;
+    struct rkt_open_span *spans;
+    int64_t start_ns;
+    int64_t end_ns;
+
+    if (!trace->has_gpu || trace->capture_off_ns == 0)
+        return RKT_OK;
+    spans = realloc(trace->open_spans, room * sizeof(*spans));
+    if (!spans)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu gaps", losses->count);
+    trace->open_spans = spans;
+    if (!trace->has_windows) {
+        spans[0] = (struct rkt_open_span){INT64_MIN, INT64_MAX, INT64_MIN};
+        trace->open_count = 1;
+        trace->has_windows = true;
+    }
+    for (size_t i = 0; i < losses->count; i++) {
+        const struct rkt_event *loss = &losses->items[i];
+
+        if (loss->type == RKT_LOSS_CAPTURE_OFF && loss->end_ns > loss->start_ns &&
+            rkt_rank_trace_times(trace, loss, &start_ns, &end_ns, NULL))
+            trace->open_count = cut(spans, trace->open_count, start_ns, end_ns);
+    }
+    return RKT_OK;
 }
 
 const struct rkt_open_span *rkt_open_span_find(const struct rkt_open_span *spans, size_t count,

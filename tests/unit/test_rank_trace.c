@@ -109,6 +109,60 @@ static void capture_is_open_between_the_edges_of_its_windows(void **state)
                                    spans[2].end_ns + 1));
 }
 
+static void add_gap(struct rank_store *fx, uint64_t start_ns, uint64_t end_ns)
+{
+    add_event(fx, (struct rkt_event){.kind = RKT_EVENT_LOSS,
+                                     .type = RKT_LOSS_CAPTURE_OFF,
+                                     .start_ns = start_ns,
+                                     .end_ns = end_ns});
+}
+
+static void assert_span(const struct rank_store *fx, size_t i, int64_t start_ns, int64_t end_ns,
+                        int64_t traced_from_ns)
+{
+    const struct rkt_open_span *span = &fx->trace->open_spans[i];
+
+    assert_true(i < fx->trace->open_count);
+    assert_true(span->start_ns == start_ns && span->end_ns == end_ns);
+    assert_true(span->traced_from_ns == traced_from_ns);
+}
+
+static void time_without_capture_is_in_no_window(void **state)
+{
+    struct rank_store *fx = *state;
+
+    add_kernel(fx, "k", 1, 1000, 2000);
+    add_gap(fx, 6000, 7000);
+    add_gap(fx, 3000, 3000); /* of no length: an alarm that begins */
+    add_gap(fx, 3000, 4000);
+    add_gap(fx, 4000, 5000); /* it goes out in pieces */
+    rank_store_load(fx, NULL);
+    assert_true(fx->trace->has_windows);
+    assert_int_equal(fx->trace->open_count, 3);
+    assert_span(fx, 0, INT64_MIN, 3000, INT64_MIN);
+    assert_span(fx, 1, 5000, 6000, 5000);
+    assert_span(fx, 2, 7000, INT64_MAX, 7000);
+}
+
+static void time_without_capture_cuts_the_windows_that_it_meets(void **state)
+{
+    struct rank_store *fx = *state;
+    int64_t second = (int64_t)SECOND;
+
+    add_pairs(fx);
+    add_kernel(fx, "k", 1, real(3 * SECOND), real(4 * SECOND));
+    add_edge(fx, RKT_WINDOW_CLOSED, 1 * SECOND);
+    add_edge(fx, RKT_WINDOW_OPENED, 3 * SECOND);
+    add_edge(fx, RKT_WINDOW_CLOSED, 4 * SECOND);
+    add_edge(fx, RKT_WINDOW_OPENED, 6 * SECOND);
+    add_gap(fx, real(2 * SECOND), real(7 * SECOND));
+    rank_store_load(fx, NULL);
+    assert_int_equal(fx->trace->open_count, 2);
+    assert_span(fx, 0, INT64_MIN, (int64_t)real(1 * SECOND), INT64_MIN);
+    assert_span(fx, 1, (int64_t)real(6 * SECOND) + second, INT64_MAX,
+                (int64_t)real(6 * SECOND) + second);
+}
+
 static void channels_of_kernels_are_no_operations(void **state)
 {
     struct rank_store *fx = *state;
@@ -489,6 +543,8 @@ int main(void)
         TEST(work_without_a_launch_record_says_so),
         TEST(impossible_times_are_left_out_and_counted),
         TEST(capture_is_open_between_the_edges_of_its_windows),
+        TEST(time_without_capture_is_in_no_window),
+        TEST(time_without_capture_cuts_the_windows_that_it_meets),
         TEST(channels_of_kernels_are_no_operations),
         TEST(a_collective_on_which_the_host_waits_as_long_is_kept),
         TEST(copies_keep_what_is_known_of_them),
