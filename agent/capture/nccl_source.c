@@ -161,9 +161,10 @@ struct rkt_nccl_comm *rkt_nccl_comm_open(const struct rkt_nccl_comm_info *info)
 
 void rkt_nccl_comm_close(struct rkt_nccl_comm *comm)
 {
-    struct rkt_capture *capture = rkt_capture_get(RKT_CAPTURE_NCCL);
+    struct rkt_capture *capture = rkt_capture_started();
 
-    if (!comm || !capture) /* once off, nobody writes masks any more */
+    /* Off or not: who turned it off may be at the masks. After a fork the lock may be nobody's. */
+    if (!comm || !capture || getpid() != capture->nccl->pid)
         return;
     pthread_mutex_lock(&capture->nccl->mask_lock);
     comm->mask = NULL;

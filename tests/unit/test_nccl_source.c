@@ -103,6 +103,21 @@ static void a_mask_is_let_alone_after_the_communicators_end(void **state)
     assert_int_equal(count_events(RKT_EVENT_NCCL), 1);
 }
 
+/* The exit handler has closed capture; a thread that is in a window's edge goes on. */
+static void nor_is_it_touched_when_the_end_came_after_capture_was_off(void **state)
+{
+    struct rkt_nccl_source *source = stub_capture()->nccl;
+    int mask;
+    struct rkt_nccl_comm *comm = open_comm(&mask, 1);
+
+    (void)state;
+    stub_capture_turn(false);
+    rkt_nccl_comm_close(comm);
+    mask = 123;
+    rkt_nccl_source_set_open(source, false);
+    assert_int_equal(mask, 123);
+}
+
 static void an_init_that_fails_leaves_a_mask_of_zero(void **state)
 {
     int mask = -1;
@@ -157,6 +172,7 @@ int main(void)
         WITH_CAPTURE(a_windows_edges_set_the_mask_of_each_nccl),
         WITH_CAPTURE(what_is_open_at_a_windows_end_may_still_stop),
         WITH_CAPTURE(a_mask_is_let_alone_after_the_communicators_end),
+        WITH_CAPTURE(nor_is_it_touched_when_the_end_came_after_capture_was_off),
         WITH_CAPTURE(an_init_that_fails_leaves_a_mask_of_zero),
         WITH_CAPTURE(communicators_come_and_go_while_windows_do),
     };
