@@ -269,11 +269,11 @@ static bool join_flush_thread(struct rkt_cupti_source *source)
 
     if (atomic_exchange_explicit(&source->thread_has_fate, true, memory_order_relaxed))
         return false;
-    clock_gettime(CLOCK_REALTIME, &deadline);
+    clock_gettime(CLOCK_MONOTONIC, &deadline); /* the other one may be set back meanwhile */
     deadline.tv_sec += (time_t)(STOP_WAIT_NS / 1000000000u);
     if (sem_post(&source->wake) != 0)
         return false;
-    return pthread_timedjoin_np(source->flush_thread, NULL, &deadline) == 0;
+    return pthread_clockjoin_np(source->flush_thread, NULL, CLOCK_MONOTONIC, &deadline) == 0;
 }
 
 bool rkt_cupti_source_stop(struct rkt_cupti_source *source)

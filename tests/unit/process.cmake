@@ -11,9 +11,11 @@ rkt_test(unit_capture_exit SOURCES test_capture_exit.c capture_job.c ${test_gpu}
 rkt_test(unit_capture_memory SOURCES test_capture_memory.c capture_job.c ${test_gpu}
                                      ${capture}/intern.c
          LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda Threads::Threads LABELS unit)
+rkt_test(unit_capture_stuck SOURCES test_capture_stuck.c capture_job.c ${test_gpu}
+         LINK ranktrace_capture rkt_agent rkt_cuda_api simgpu_cuda Threads::Threads LABELS unit)
 
 if(CMOCKA_FOUND)
-  foreach(test unit_capture_errno unit_capture_exit unit_capture_memory)
+  foreach(test unit_capture_errno unit_capture_exit unit_capture_memory unit_capture_stuck)
     add_dependencies(${test} ranktrace_capture simgpu_cuda simgpu_cupti)
     target_compile_definitions(${test} PRIVATE
       RKT_TEST_LIBRARY="$<TARGET_FILE:ranktrace_capture>")

@@ -4,6 +4,7 @@
 
 #include <cupti.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include "tests/simgpu/cupti/layout.h"
 #include "tests/simgpu/cupti/overhead.h"
@@ -87,6 +88,8 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
 
     if (result != CUPTI_SUCCESS)
         return sim_say(result);
+    while (sim_settings_has(SIM_MODE_STUCK))
+        (void)pause();
     sim_store_flush((flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0);
     sim_overhead_ended(CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, start_ns);
     return sim_say(CUPTI_SUCCESS);

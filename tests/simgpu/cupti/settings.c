@@ -30,6 +30,7 @@ static const char *const WORDS[SIM_MODE_COUNT] = {
     [SIM_MODE_LATE] = "late",
     [SIM_MODE_UNORDERED] = "unordered",
     [SIM_MODE_EMPTY] = "empty",
+    [SIM_MODE_STUCK] = "stuck",
     [SIM_MODE_STALE_NAMES] = "stale-names",
     [SIM_MODE_ENDLESS] = "endless",
     [SIM_MODE_MISALIGNED] = "misaligned",

@@ -30,6 +30,7 @@ enum sim_mode {
     SIM_MODE_LATE,        /* late: a full buffer waits for two more */
     SIM_MODE_UNORDERED,   /* unordered: the newest buffer first */
     SIM_MODE_EMPTY,       /* empty: each flush also asks for a buffer and gives it back unused */
+    SIM_MODE_STUCK,       /* stuck: a flush does not return */
     /* what is wrong in them */
     SIM_MODE_STALE_NAMES, /* stale-names: a name is spoilt when its module is unloaded */
     /* how it walks them */
