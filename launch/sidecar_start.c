@@ -8,10 +8,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "launch/signals.h"
+
 #define SIDECAR_CPUS_MAX 8192
 #define EXIT_CANNOT_EXEC 127
-
-static const int DEAF_TO[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2};
 
 static void widen_core_binding(void)
 {
@@ -32,8 +32,10 @@ static void set_signals(void)
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigset_t none;
 
-    for (size_t i = 0; i < sizeof(DEAF_TO) / sizeof(DEAF_TO[0]); i++)
-        (void)sigaction(DEAF_TO[i], &ignore, NULL);
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        if (number == SIGPIPE || (rkt_signal_is_sent(number) && number != SIGCONT))
+            (void)sigaction(number, &ignore, NULL);
+    }
     (void)sigemptyset(&none);
     (void)pthread_sigmask(SIG_SETMASK, &none, NULL);
 }

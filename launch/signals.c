@@ -8,7 +8,18 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
-static const int HANDLED[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT};
+/* Not those of faults, of job control and of writes: they are about the process that gets them. */
+static const int SENT[] = {SIGHUP,    SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT, SIGALRM,
+                           SIGVTALRM, SIGPROF, SIGIO,   SIGXCPU, SIGPWR,  SIGURG,  SIGWINCH};
+
+bool rkt_signal_is_sent(int signal_number)
+{
+    for (size_t i = 0; i < sizeof(SENT) / sizeof(SENT[0]); i++) {
+        if (SENT[i] == signal_number)
+            return true;
+    }
+    return signal_number >= SIGRTMIN && signal_number <= SIGRTMAX;
+}
 
 enum rkt_status rkt_signals_open(struct rkt_signals *signals_out, struct rkt_error *err)
 {
@@ -17,11 +28,12 @@ enum rkt_status rkt_signals_open(struct rkt_signals *signals_out, struct rkt_err
 
     (void)sigemptyset(&handled);
     (void)sigaddset(&handled, SIGCHLD);
-    for (size_t i = 0; i < sizeof(HANDLED) / sizeof(HANDLED[0]); i++) {
+    for (int number = 1; number <= SIGRTMAX; number++) {
         struct sigaction action;
 
-        if (sigaction(HANDLED[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            (void)sigaddset(&handled, HANDLED[i]);
+        if (rkt_signal_is_sent(number) && sigaction(number, NULL, &action) == 0 &&
+            action.sa_handler != SIG_IGN)
+            (void)sigaddset(&handled, number);
     }
     signals_out->fd = signalfd(-1, &handled, SFD_NONBLOCK | SFD_CLOEXEC);
     if (signals_out->fd < 0)

@@ -21,7 +21,10 @@ struct rkt_signals {
     struct sigaction child;
 };
 
-/* SIGCHLD, and what a launcher or a person sends: blocked, and read from fd. */
+/* What a launcher, a batch system or a person sends to a job: it is the job's, who gets it as well. */
+bool rkt_signal_is_sent(int signal_number);
+
+/* SIGCHLD, and what is sent: blocked, and read from fd. */
 enum rkt_status rkt_signals_open(struct rkt_signals *signals_out, struct rkt_error *err);
 
 /* Whether this process has a handler of its own for it; false also where nothing is known. */

@@ -121,7 +121,7 @@ try ./torchrun --nproc-per-node=2
 code_is 0
 logged "per-node 1"
 
-for signal in TERM INT HUP USR1 USR2; do
+for signal in TERM INT HUP USR1 USR2 ALRM XCPU PWR WINCH RTMIN+3; do
     begin "SIG$signal reaches the job once, and its code comes back" good
     start bash -c "trap 'echo got' $signal; echo ready; until grep -q stop wish 2>/dev/null; do
         sleep 0.05; done; exit 5"
@@ -133,7 +133,7 @@ for signal in TERM INT HUP USR1 USR2; do
     rm wish
     code_is 5
     [ "$(grep -c got out)" = 1 ] || fail "the job got it $(grep -c got out) times"
-    if [[ "$signal" != USR? ]]; then
+    if [[ "$signal" = @(TERM|INT|HUP) ]]; then
         logged "stop $(kill -l "$signal")"
     fi
 done
