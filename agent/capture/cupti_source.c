@@ -288,6 +288,11 @@ bool rkt_cupti_source_stop(struct rkt_cupti_source *source)
     return true;
 }
 
+bool rkt_cupti_source_is_on(const struct rkt_cupti_source *source)
+{
+    return atomic_load_explicit(&source->is_on, memory_order_relaxed);
+}
+
 bool rkt_cupti_source_set_open(struct rkt_cupti_source *source, bool is_open)
 {
     if (!rkt_capture_is_on())

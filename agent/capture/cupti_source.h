@@ -37,6 +37,9 @@ void rkt_cupti_source_start(struct rkt_cupti_source *source, struct rkt_capture 
  */
 bool rkt_cupti_source_stop(struct rkt_cupti_source *source);
 
+/* Whether it records GPU work, and has its thread. */
+bool rkt_cupti_source_is_on(const struct rkt_cupti_source *source);
+
 /*
  * Whether GPU work is to be recorded; at the beginning it is. Any thread of the job, but not inside
  * a callback of CUPTI's; the last call counts. Waits for nobody: a call returns before CUPTI has

@@ -38,7 +38,11 @@ void rkt_marks_destroy(struct rkt_marks *marks)
 /* NULL when marks are not recorded. */
 static struct rkt_capture *recording(void)
 {
-    return rkt_capture_get(RKT_CAPTURE_MARKS);
+    struct rkt_capture *capture = rkt_capture_get(RKT_CAPTURE_MARKS);
+
+    if (capture)
+        rkt_window_look(capture);
+    return capture;
 }
 
 static struct rkt_event range_event(uint8_t type, uint64_t start_ns, uint64_t end_ns)

@@ -8,13 +8,18 @@
  */
 #include "agent/capture/nvtx_source.h"
 #include "agent/capture/nvtx_text.h"
+#include "agent/capture/window.h"
 
 #define API __attribute__((visibility("default")))
 #define SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 static struct rkt_capture *recording(void)
 {
-    return rkt_capture_get(RKT_CAPTURE_NVTX);
+    struct rkt_capture *capture = rkt_capture_get(RKT_CAPTURE_NVTX);
+
+    if (capture)
+        rkt_window_look(capture);
+    return capture;
 }
 
 /* Another thread may be about to start capture: then the calls to come will ask again. */

@@ -122,6 +122,23 @@ void rkt_window_tick(struct rkt_capture *capture)
     (void)pthread_mutex_unlock(&window->lock);
 }
 
+void rkt_window_look(struct rkt_capture *capture)
+{
+    const struct rkt_window *window = capture->window;
+    struct rkt_region_window_order order;
+    struct rkt_visit visit;
+
+    if (rkt_steps_activity(capture->steps) > 0 ||
+        !rkt_region_window_order(capture->region, &order) ||
+        atomic_load_explicit(&window->edge, memory_order_relaxed) ==
+            (order.is_open ? RKT_WINDOW_OPENED : RKT_WINDOW_CLOSED) ||
+        rkt_cupti_source_is_on(capture->cupti))
+        return;
+    visit = rkt_visit_begin();
+    rkt_window_tick(capture);
+    rkt_visit_end(visit);
+}
+
 bool rkt_window_is_tracing(const struct rkt_window *window)
 {
     return atomic_load_explicit(&window->edge, memory_order_relaxed) != RKT_WINDOW_CLOSED;

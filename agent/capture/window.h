@@ -5,7 +5,7 @@
 /*
  * window - switches the sources of this process on and off, as schedule and orders say.
  *
- *     step begins, flush thread -> [window] -> cupti_source, nccl_source; WINDOW events
+ *     step begins, flush thread, marks -> [window] -> cupti_source, nccl_source; WINDOW events
  *
  * While it is closed CUPTI's kinds are off, NCCL is asked for nothing, and ranges, marks and buckets
  * that end then are not kept. Steps are: windows are given in them.
@@ -13,7 +13,7 @@
  * Switching takes CUPTI some milliseconds, in the step that begins; each edge is an event with that
  * step's start. What was launched while it was open is kept, whenever its record comes.
  *
- * Threads: begin_step by the thread that marks; tick by the flush thread; is_tracing by any.
+ * Threads: begin_step by the thread that marks; tick by the flush thread; look and is_tracing by any.
  *          begin_step waits while tick switches, which is once in a process without steps.
  * Memory:  taken in create.
  */
@@ -37,6 +37,9 @@ void rkt_window_start(struct rkt_capture *capture);
 /* A step begins at now_ns (MONOTONIC_RAW). Cheap where no edge is. */
 void rkt_window_begin_step(struct rkt_capture *capture, const struct rkt_window_step *step,
                            uint64_t now_ns);
+
+/* In every mark and range: the same where there is no flush thread, as there is no GPU. */
+void rkt_window_look(struct rkt_capture *capture);
 
 /* About once a second: where no steps are marked, orders hold at once. */
 void rkt_window_tick(struct rkt_capture *capture);

@@ -2,6 +2,7 @@
 #include "agent/include/ranktrace.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include "capture_job.h"
 #include "common/clock.h"
@@ -136,6 +137,35 @@ static void step_that_is_open_at_exit_is_kept_without_an_end(void **state)
     assert_int_equal(step[1].start_ns, step[1].end_ns);
 }
 
+/* ---- windows where there are neither steps nor a GPU ---- */
+
+static void marks_for_a_while(void)
+{
+    for (unsigned i = 0; i < 200; i++) {
+        ranktrace_mark("mark");
+        usleep(1000);
+    }
+}
+
+static void order_to_open(const struct job *job, struct rkt_region *region)
+{
+    (void)job;
+    rkt_region_order_window(region, &(struct rkt_region_window_order){.is_open = true});
+}
+
+static void a_window_opens_at_the_next_mark_without_steps_and_gpu(void **state)
+{
+    struct job *job = *state;
+
+    job->capture.is_closed = 1;
+    job->tend = order_to_open;
+    job_run(job, marks_for_a_while);
+    assert_int_equal(job->wait_status, 0);
+    assert_string_equal(job->stderr_text, "");
+    assert_int_equal(job_count(job, RKT_EVENT_WINDOW, RKT_WINDOW_OPENED, NULL), 1);
+    assert_non_null(job_find(job, RKT_EVENT_RANGE, "mark"));
+}
+
 #define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, make_job, free_job)
 
 int main(void)
@@ -144,6 +174,7 @@ int main(void)
         WITH_JOB(a_step_ends_where_the_next_begins),
         WITH_JOB(ranges_of_the_asked_name_are_the_steps),
         WITH_JOB(step_that_is_open_at_exit_is_kept_without_an_end),
+        WITH_JOB(a_window_opens_at_the_next_mark_without_steps_and_gpu),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
