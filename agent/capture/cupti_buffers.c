@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-#define POOL_BYTES (RKT_CUPTI_BUFFER_LIVES * RKT_CUPTI_BUFFER_COUNT * RKT_CUPTI_BUFFER_BYTES)
 #define ALL (UINT64_MAX >> (64 - RKT_CUPTI_BUFFER_COUNT))
 
 static_assert(RKT_CUPTI_BUFFER_COUNT >= 1 && RKT_CUPTI_BUFFER_COUNT <= 64, "a bit for each buffer");
@@ -16,23 +16,25 @@ enum state {
     FREE,
     TAKEN,
     MARKED,  /* taken, and so it was at the mark */
-    RETIRED, /* lost; free again with the next trim, at another address */
+    RETIRED, /* lost; another block takes its place with the next trim */
 };
 
 /* In the masks, a bit for each buffer, the lowest for the first. */
 struct rkt_cupti_buffers {
-    uint8_t *memory; /* the pool, then the buffer that is shared when it is dry */
     _Atomic uint64_t free;
     _Atomic uint64_t touched; /* of them some page is in memory */
     _Atomic uint64_t used;    /* given back since the last trim */
     /* Decides who has it, where give-back and retire meet. */
     _Atomic uint8_t state[RKT_CUPTI_BUFFER_COUNT]; /* enum state */
-    _Atomic uint8_t life[RKT_CUPTI_BUFFER_COUNT];  /* which of its addresses counts */
+    uint8_t *_Atomic block[RKT_CUPTI_BUFFER_COUNT];
+    uint8_t replaced_count[RKT_CUPTI_BUFFER_COUNT]; /* trim and retire only */
+    uint8_t *discard;                               /* shared when the pool is dry */
+    size_t page_bytes;
 };
 
-static uint8_t *address_of(const struct rkt_cupti_buffers *buffers, size_t at, size_t life)
+static uint8_t *block_of(const struct rkt_cupti_buffers *buffers, size_t at)
 {
-    return buffers->memory + (life * RKT_CUPTI_BUFFER_COUNT + at) * RKT_CUPTI_BUFFER_BYTES;
+    return atomic_load_explicit(&buffers->block[at], memory_order_relaxed);
 }
 
 static bool change(struct rkt_cupti_buffers *buffers, size_t at, uint8_t from, enum state to)
@@ -41,27 +43,43 @@ static bool change(struct rkt_cupti_buffers *buffers, size_t at, uint8_t from, e
                                                    memory_order_relaxed, memory_order_relaxed);
 }
 
-static size_t life_of(const struct rkt_cupti_buffers *buffers, size_t at)
+/* The pages that hold nothing but this block. It stays zeroed where it was, if they are given up. */
+static void advise(const struct rkt_cupti_buffers *buffers, uint8_t *block, int advice)
 {
-    return atomic_load_explicit(&buffers->life[at], memory_order_relaxed);
+    size_t in_page = (uintptr_t)block % buffers->page_bytes;
+    size_t skipped = in_page ? buffers->page_bytes - in_page : 0;
+    size_t inner = (RKT_CUPTI_BUFFER_BYTES - skipped) / buffers->page_bytes * buffers->page_bytes;
+
+    (void)madvise(block + skipped, inner, advice);
+}
+
+static bool set_block(struct rkt_cupti_buffers *buffers, size_t at)
+{
+    uint8_t *block = calloc(1, RKT_CUPTI_BUFFER_BYTES);
+
+    if (!block)
+        return false;
+    advise(buffers, block, MADV_NOHUGEPAGE); /* one would be taken for a single record */
+    atomic_store_explicit(&buffers->block[at], block, memory_order_relaxed);
+    return true;
 }
 
 struct rkt_cupti_buffers *rkt_cupti_buffers_create(void)
 {
     struct rkt_cupti_buffers *buffers = calloc(1, sizeof(*buffers));
-    void *memory;
+    bool is_complete;
 
     if (!buffers)
         return NULL;
-    memory = mmap(NULL, POOL_BYTES + RKT_CUPTI_DISCARD_BYTES, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
-        free(buffers);
+    buffers->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    buffers->discard = calloc(1, RKT_CUPTI_DISCARD_BYTES);
+    is_complete = buffers->discard != NULL;
+    for (size_t at = 0; is_complete && at < RKT_CUPTI_BUFFER_COUNT; at++)
+        is_complete = set_block(buffers, at);
+    if (!is_complete) {
+        rkt_cupti_buffers_destroy(buffers);
         return NULL;
     }
-    /* A huge page would be taken for a single record. */
-    (void)madvise(memory, POOL_BYTES + RKT_CUPTI_DISCARD_BYTES, MADV_NOHUGEPAGE);
-    buffers->memory = memory;
     buffers->free = ALL;
     return buffers;
 }
@@ -70,7 +88,11 @@ void rkt_cupti_buffers_destroy(struct rkt_cupti_buffers *buffers)
 {
     if (!buffers)
         return;
-    munmap(buffers->memory, POOL_BYTES + RKT_CUPTI_DISCARD_BYTES);
+    for (size_t at = 0; at < RKT_CUPTI_BUFFER_COUNT; at++) {
+        if (buffers->state[at] != RETIRED) /* that one is not ours */
+            free(block_of(buffers, at));
+    }
+    free(buffers->discard);
     free(buffers);
 }
 
@@ -89,19 +111,22 @@ uint8_t *rkt_cupti_buffers_take(struct rkt_cupti_buffers *buffers, size_t *bytes
             continue;
         atomic_store_explicit(&buffers->state[at], TAKEN, memory_order_relaxed);
         *bytes_out = RKT_CUPTI_BUFFER_BYTES;
-        return address_of(buffers, at, life_of(buffers, at));
+        return block_of(buffers, at);
     }
     *bytes_out = RKT_CUPTI_DISCARD_BYTES;
-    return buffers->memory + POOL_BYTES;
+    return buffers->discard;
 }
 
-/* False: it is none of the pool, or no longer. */
+/* False: it is none of the pool, or no longer. Rare enough for a walk: once for thousands of records. */
 static bool find(const struct rkt_cupti_buffers *buffers, const uint8_t *buffer, size_t *at_out)
 {
-    size_t offset = (size_t)((uintptr_t)buffer - (uintptr_t)buffers->memory);
-
-    *at_out = offset / RKT_CUPTI_BUFFER_BYTES % RKT_CUPTI_BUFFER_COUNT;
-    return offset < POOL_BYTES && buffer == address_of(buffers, *at_out, life_of(buffers, *at_out));
+    for (size_t at = 0; buffer && at < RKT_CUPTI_BUFFER_COUNT; at++) {
+        if (block_of(buffers, at) == buffer) {
+            *at_out = at;
+            return true;
+        }
+    }
+    return false;
 }
 
 bool rkt_cupti_buffers_is_readable(const struct rkt_cupti_buffers *buffers, const uint8_t *buffer)
@@ -139,11 +164,6 @@ uint32_t rkt_cupti_buffers_taken_count(const struct rkt_cupti_buffers *buffers)
     return (uint32_t)__builtin_popcountll(ALL & ~free_bits);
 }
 
-static void give_up(uint8_t *buffer)
-{
-    (void)madvise(buffer, RKT_CUPTI_BUFFER_BYTES, MADV_DONTNEED);
-}
-
 /* It is taken meanwhile, so that nobody else has it. */
 static void give_up_if_free(struct rkt_cupti_buffers *buffers, size_t at)
 {
@@ -151,15 +171,17 @@ static void give_up_if_free(struct rkt_cupti_buffers *buffers, size_t at)
 
     if (!(atomic_fetch_and_explicit(&buffers->free, ~bit, memory_order_acquire) & bit))
         return;
-    give_up(address_of(buffers, at, life_of(buffers, at)));
+    advise(buffers, block_of(buffers, at), MADV_DONTNEED);
     atomic_fetch_and_explicit(&buffers->touched, ~bit, memory_order_relaxed);
     atomic_fetch_or_explicit(&buffers->free, bit, memory_order_release);
 }
 
-/* Whoever still read it when it was retired is long through. */
-static void give_up_last_life(struct rkt_cupti_buffers *buffers, size_t at)
+/* Without memory it stays as it is until the next trim. */
+static void replace(struct rkt_cupti_buffers *buffers, size_t at)
 {
-    give_up(address_of(buffers, at, life_of(buffers, at) - 1));
+    if (!set_block(buffers, at))
+        return;
+    buffers->replaced_count[at]++;
     if (change(buffers, at, RETIRED, FREE))
         atomic_fetch_or_explicit(&buffers->free, UINT64_C(1) << at, memory_order_release);
 }
@@ -173,7 +195,7 @@ void rkt_cupti_buffers_trim(struct rkt_cupti_buffers *buffers)
         give_up_if_free(buffers, (size_t)__builtin_ctzll(idle));
     for (size_t at = 0; at < RKT_CUPTI_BUFFER_COUNT; at++) {
         if (atomic_load_explicit(&buffers->state[at], memory_order_relaxed) == RETIRED)
-            give_up_last_life(buffers, at);
+            replace(buffers, at);
     }
 }
 
@@ -186,8 +208,7 @@ void rkt_cupti_buffers_mark(struct rkt_cupti_buffers *buffers)
 void rkt_cupti_buffers_retire(struct rkt_cupti_buffers *buffers)
 {
     for (size_t at = 0; at < RKT_CUPTI_BUFFER_COUNT; at++) {
-        if (life_of(buffers, at) + 1 < RKT_CUPTI_BUFFER_LIVES &&
-            change(buffers, at, MARKED, RETIRED))
-            atomic_fetch_add_explicit(&buffers->life[at], 1, memory_order_relaxed);
+        if (buffers->replaced_count[at] < RKT_CUPTI_BUFFER_LIVES - 1)
+            (void)change(buffers, at, MARKED, RETIRED);
     }
 }

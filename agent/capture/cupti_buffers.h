@@ -6,9 +6,8 @@
  * cupti_buffers - the memory that CUPTI fills with activity records.
  *
  * Threads: any; no locks, since take runs on a thread of the job inside a launch. trim by one.
- * Memory:  at most buffer_count x buffer_bytes + discard_bytes = 48 x 256 KiB + 64 KiB. Never given
- *          back as addresses: CUPTI may own a buffer until the process ends. In use, and so touched,
- *          are
+ * Memory:  at most buffer_count x buffer_bytes + discard_bytes = 48 x 256 KiB + 64 KiB, and what was
+ *          lost (below). In use, and so touched, are
  *
  *              threads x buffer_bytes      each producing thread fills one (CUPTI before 13.0: each
  *                                          context does)
@@ -22,10 +21,12 @@
  * Size:    small buffers stay in the cache while they are read and zeroed, and come back soon from
  *          threads that make few records. At 60,000 records a second 30 are asked for.
  * Lost:    what CUPTI held when another tool took its callbacks is given back to that tool, and never
- *          comes. It is replaced by other addresses (retire); the old ones are not used again, as it
- *          is not certain that CUPTI has let go of them.
+ *          comes. Many tools free what they get; so each buffer is a block of malloc of its own.
+ *          A lost one is replaced (retire) and not touched again: it may have been freed, or CUPTI
+ *          may still write to it. If it was not, 256 KiB remain with it, 15 times a buffer at most.
  * Full:    take never fails. A dry pool hands out one shared buffer whose content is worth
- *          nothing, as several threads may write there; is_readable says so.
+ *          nothing, as several threads may write there; is_readable says so. (Another tool that
+ *          frees that one would free it as often as it gets it: no defence.)
  */
 
 #include <stdbool.h>
@@ -35,7 +36,7 @@
 #define RKT_CUPTI_BUFFER_BYTES ((size_t)256 << 10)
 #define RKT_CUPTI_BUFFER_COUNT ((size_t)48) /* 64 at most */
 #define RKT_CUPTI_DISCARD_BYTES ((size_t)64 << 10)
-#define RKT_CUPTI_BUFFER_LIVES 16u /* how often each can be replaced, and once; addresses only */
+#define RKT_CUPTI_BUFFER_LIVES 16u /* one more than each can be replaced */
 
 struct rkt_cupti_buffers;
 
@@ -43,7 +44,7 @@ struct rkt_cupti_buffers *rkt_cupti_buffers_create(void); /* NULL when memory is
 /* Only where CUPTI never got to see it: tests, and a start that failed before. NULL is fine. */
 void rkt_cupti_buffers_destroy(struct rkt_cupti_buffers *buffers);
 
-/* A zeroed buffer, aligned to a page. */
+/* A zeroed buffer, aligned to 16 bytes (CUPTI asks for 8). */
 uint8_t *rkt_cupti_buffers_take(struct rkt_cupti_buffers *buffers, size_t *bytes_out);
 
 /*
@@ -59,15 +60,18 @@ void rkt_cupti_buffers_put_back(struct rkt_cupti_buffers *buffers, uint8_t *buff
 /* How many CUPTI holds now. */
 uint32_t rkt_cupti_buffers_taken_count(const struct rkt_cupti_buffers *buffers);
 
-/* Give the memory of buffers that nobody had since the last call back to the system. */
+/*
+ * Give the memory of buffers that nobody had since the last call back to the system, and replace
+ * what was lost. Allocates, so not on a thread of the job.
+ */
 void rkt_cupti_buffers_trim(struct rkt_cupti_buffers *buffers);
 
 /* Another tool may have the callbacks: remember what CUPTI holds now. */
 void rkt_cupti_buffers_mark(struct rkt_cupti_buffers *buffers);
 
 /*
- * What was held at the mark and has not come back since is lost: replace it. Its memory goes back
- * to the system with the next trim; until then somebody may still read it.
+ * What was held at the mark and has not come back since is lost: never look at it again. It is
+ * replaced with the next trim.
  */
 void rkt_cupti_buffers_retire(struct rkt_cupti_buffers *buffers);
 

@@ -75,7 +75,10 @@ static void buffer_requested(uint8_t **buffer, size_t *size, size_t *record_coun
     rkt_threads_keep_name(source->capture->threads); /* it may end before its records come */
 }
 
-/* What comes back is believed as far as it is what was given: the size is ours. */
+/*
+ * What comes back is believed as far as it is what was given. The size is compared as well: when
+ * another tool freed a buffer of ours, one of its own may lie at that address.
+ */
 static void buffer_completed(CUcontext context, uint32_t stream_id, uint8_t *buffer, size_t size,
                              size_t valid_bytes)
 {
@@ -84,8 +87,7 @@ static void buffer_completed(CUcontext context, uint32_t stream_id, uint8_t *buf
 
     (void)context;
     (void)stream_id;
-    (void)size;
-    if (rkt_cupti_buffers_is_readable(source->buffers, buffer)) {
+    if (size == RKT_CUPTI_BUFFER_BYTES && rkt_cupti_buffers_is_readable(source->buffers, buffer)) {
         if (valid_bytes > RKT_CUPTI_BUFFER_BYTES)
             valid_bytes = RKT_CUPTI_BUFFER_BYTES;
         if (rkt_capture_is_on() && valid_bytes > 0)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #define BUFFER_BYTES (4u << 20)
-#define BUFFER_COUNT 64u
 
 static const CUpti_ActivityKind KINDS[] = {
     CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
@@ -19,26 +18,10 @@ static const CUpti_ActivityKind KINDS[] = {
 #define KIND_COUNT (sizeof(KINDS) / sizeof(KINDS[0]))
 
 static _Atomic uint64_t record_count;
-static uint8_t *_Atomic own_buffers[BUFFER_COUNT]; /* CUPTI has them */
-
-static bool exchange_own(uint8_t *from, uint8_t *to)
-{
-    for (size_t i = 0; i < BUFFER_COUNT; i++) {
-        uint8_t *expected = from;
-
-        if (atomic_compare_exchange_strong(&own_buffers[i], &expected, to))
-            return true;
-    }
-    return false;
-}
 
 static void requested(uint8_t **buffer, size_t *bytes, size_t *record_max)
 {
     *buffer = aligned_alloc(8, BUFFER_BYTES);
-    if (*buffer && !exchange_own(NULL, *buffer)) {
-        free(*buffer);
-        *buffer = NULL;
-    }
     *bytes = *buffer ? BUFFER_BYTES : 0;
     *record_max = 0;
 }
@@ -53,8 +36,7 @@ static void completed(CUcontext context, uint32_t stream_id, uint8_t *buffer, si
     (void)bytes;
     while (cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == CUPTI_SUCCESS)
         atomic_fetch_add_explicit(&record_count, 1, memory_order_relaxed);
-    if (exchange_own(buffer, NULL))
-        free(buffer);
+    free(buffer);
 }
 
 bool simgpu_thief_start(void)

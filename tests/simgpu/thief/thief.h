@@ -5,8 +5,8 @@
 /*
  * thief - a second CUPTI client, which takes everything from the first as a profiling session of
  * torch.profiler does: its own callbacks, buffers from malloc, the kinds that it wants; at the end a
- * forced flush and those kinds off, for everybody. A buffer of the first client it reads, and
- * does not free; a tool that frees what it did not allocate would end the job.
+ * forced flush and those kinds off, for everybody. It frees what it gets, the first client's buffers
+ * as well, as CUPTI's own samples do.
  *
  * Threads: start and stop from one thread.
  */
