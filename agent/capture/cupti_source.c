@@ -55,6 +55,7 @@ struct rkt_cupti_source {
     /* The flush thread should end. No descriptor: a job that closes all of them may have a file
      * of its own under that number when we would write to it. */
     sem_t wake;
+    sem_t ended; /* it is about to: it can be joined without a limit */
     pthread_t flush_thread;
 };
 
@@ -146,7 +147,7 @@ static void *flush_until_woken(void *arg)
         if (is_sidecar_gone(source->capture)) {
             rkt_capture_turn_off("the sidecar is gone");
             leave(source);
-            return NULL;
+            break;
         }
         rkt_window_tick(source->capture);
         if (!has_flushed) /* cuInit, in which we started, is long through */
@@ -154,6 +155,7 @@ static void *flush_until_woken(void *arg)
         make_round(source);
         has_flushed = true;
     }
+    (void)sem_post(&source->ended);
     return NULL;
 }
 
@@ -164,7 +166,7 @@ static bool start_flush_thread(struct rkt_cupti_source *source)
     sigset_t before;
     bool has_started;
 
-    if (sem_init(&source->wake, 0, 0) != 0)
+    if (sem_init(&source->wake, 0, 0) != 0 || sem_init(&source->ended, 0, 0) != 0)
         return false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -275,7 +277,11 @@ static bool join_flush_thread(struct rkt_cupti_source *source)
     deadline.tv_sec += (time_t)(STOP_WAIT_NS / 1000000000u);
     if (sem_post(&source->wake) != 0)
         return false;
-    return pthread_clockjoin_np(source->flush_thread, NULL, CLOCK_MONOTONIC, &deadline) == 0;
+    while (sem_clockwait(&source->ended, CLOCK_MONOTONIC, &deadline) != 0) {
+        if (errno != EINTR)
+            return false;
+    }
+    return pthread_join(source->flush_thread, NULL) == 0;
 }
 
 bool rkt_cupti_source_stop(struct rkt_cupti_source *source)
