@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ranktrace simulate - the timeline of a made-up job, and the truth about it. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "analysis/simulate/sim_run.h"
 #include "analysis/simulate/sim_store.h"
@@ -17,12 +19,15 @@
 struct simulate_options {
     const char *output;
     const char *truth;
+    bool force;
     struct rkt_option_list set;
 };
 
 static const struct rkt_option OPTIONS[] = {
     {"output", 'o', NULL, RKT_OPTION_STRING, offsetof(struct simulate_options, output), "FILE",
      "simulated.rkt", "the timeline"},
+    {"force", 'f', NULL, RKT_OPTION_FLAG, offsetof(struct simulate_options, force), NULL, NULL,
+     "overwrite FILE"},
     {"truth", 0, NULL, RKT_OPTION_STRING, offsetof(struct simulate_options, truth), "FILE", NULL,
      "also write what the run really was, as JSON"},
     {"set", 's', NULL, RKT_OPTION_LIST, offsetof(struct simulate_options, set), "KEY=VALUE", NULL,
@@ -53,9 +58,9 @@ static enum rkt_status read_scenario(const struct simulate_options *options, con
     if (path)
         status = rkt_scenario_read(scenario, path, err);
     for (size_t i = 0; i < options->set.count && status == RKT_OK; i++) {
-        status = rkt_scenario_line(scenario, options->set.items[i], i + 1, &cause);
+        status = rkt_scenario_line(scenario, options->set.items[i], &cause);
         if (status != RKT_OK)
-            (void)rkt_fail(err, status, "--set: %s", cause.text);
+            (void)rkt_fail(err, status, "--set '%s': %s", options->set.items[i], cause.text);
     }
     return status == RKT_OK ? rkt_scenario_check(scenario, err) : status;
 }
@@ -72,6 +77,20 @@ static enum rkt_status write_truth(const struct rkt_sim_run *run, const char *pa
     if (fclose(out) != 0 && status == RKT_OK)
         status = rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", path);
     return status;
+}
+
+/* Before a minute's work, not after it. */
+static enum rkt_status check_outputs(const struct simulate_options *options, struct rkt_error *err)
+{
+    const char *const paths[] = {options->output, options->truth};
+
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        struct stat st;
+
+        if (!options->force && paths[i] && stat(paths[i], &st) == 0 && S_ISREG(st.st_mode))
+            return rkt_fail(err, RKT_ERR_INVALID, "%s exists: --force overwrites it", paths[i]);
+    }
+    return RKT_OK;
 }
 
 static enum rkt_status simulate(const struct rkt_scenario *scenario,
@@ -110,6 +129,8 @@ int main(int argc, char **argv)
         status = rkt_fail(&err, RKT_ERR_INVALID, "give one scenario: %s", COMMAND.usage);
     if (status == RKT_OK)
         status = read_scenario(&options, next < argc ? argv[next] : NULL, &scenario, &err);
+    if (status == RKT_OK)
+        status = check_outputs(&options, &err);
     if (status == RKT_OK)
         status = simulate(&scenario, &options, &err);
     if (status == RKT_OK)

@@ -150,7 +150,7 @@ static size_t split(char *line, char **words)
 
 /* ---- lines ---- */
 
-static enum rkt_status refuse_key(const char *name, size_t line_number, struct rkt_error *err)
+static enum rkt_status refuse_key(const char *name, struct rkt_error *err)
 {
     const char *names[COUNT(KEYS) + 1];
     const char *near;
@@ -159,12 +159,12 @@ static enum rkt_status refuse_key(const char *name, size_t line_number, struct r
         names[i] = KEYS[i].name;
     names[COUNT(KEYS)] = "fault";
     near = rkt_nearest_name(name, names, COUNT(names));
-    return rkt_fail(err, RKT_ERR_INVALID, "line %zu: unknown key '%s'%s%s%s", line_number, name,
+    return rkt_fail(err, RKT_ERR_INVALID, "unknown key '%s'%s%s%s", name,
                     near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static enum rkt_status set_key(struct rkt_scenario *scenario, const char *name, const char *text,
-                               size_t line_number, struct rkt_error *err)
+                               struct rkt_error *err)
 {
     for (size_t i = 0; i < COUNT(KEYS); i++) {
         uint64_t value = 0;
@@ -172,15 +172,14 @@ static enum rkt_status set_key(struct rkt_scenario *scenario, const char *name, 
         if (strcmp(KEYS[i].name, name) != 0)
             continue;
         if (!parse_value(KEYS[i].type, text, &value))
-            return rkt_fail(err, RKT_ERR_INVALID, "line %zu: '%s' is no value for %s", line_number,
-                            text, name);
+            return rkt_fail(err, RKT_ERR_INVALID, "'%s' is no value for %s", text, name);
         if (KEYS[i].type == VALUE_U32)
             *(uint32_t *)(void *)((char *)scenario + KEYS[i].offset) = (uint32_t)value;
         else
             *(uint64_t *)(void *)((char *)scenario + KEYS[i].offset) = value;
         return RKT_OK;
     }
-    return refuse_key(name, line_number, err);
+    return refuse_key(name, err);
 }
 
 static bool find_fault(const char *name, enum rkt_fault_kind *kind_out)
@@ -211,33 +210,30 @@ static bool set_part(struct rkt_fault *fault, char *word)
 }
 
 static enum rkt_status add_fault(struct rkt_scenario *scenario, char **words, size_t count,
-                                 size_t line_number, struct rkt_error *err)
+                                 struct rkt_error *err)
 {
     struct rkt_fault fault = {.end_rank = UINT32_MAX, .end_step = UINT32_MAX};
 
     if (scenario->fault_count == RKT_FAULTS_MAX)
-        return rkt_fail(err, RKT_ERR_INVALID, "line %zu: more than %u faults", line_number,
-                        RKT_FAULTS_MAX);
+        return rkt_fail(err, RKT_ERR_INVALID, "more than %u faults", RKT_FAULTS_MAX);
     if (count == 0 || !find_fault(words[0], &fault.kind))
         return rkt_fail(err, RKT_ERR_INVALID,
-                        "line %zu: '%s' is no fault: slow-compute, extra-work, slow-input, "
+                        "'%s' is no fault: slow-compute, extra-work, slow-input, "
                         "slow-host, launch-gaps, hidden-sync, pageable-copy",
-                        line_number, count > 0 ? words[0] : "");
+                        count > 0 ? words[0] : "");
     for (size_t i = 1; i < count; i++) {
         if (!set_part(&fault, words[i]))
             return rkt_fail(err, RKT_ERR_INVALID,
-                            "line %zu: '%s' is no rank=N, rank=N:M, steps=N:M or amount=...",
-                            line_number, words[i]);
+                            "'%s' is no rank=N, rank=N:M, steps=N:M or amount=...", words[i]);
     }
     if (fault.amount == 0)
-        return rkt_fail(err, RKT_ERR_INVALID, "line %zu: %s needs an amount", line_number,
-                        words[0]);
+        return rkt_fail(err, RKT_ERR_INVALID, "%s needs an amount", words[0]);
     scenario->faults[scenario->fault_count++] = fault;
     return RKT_OK;
 }
 
 enum rkt_status rkt_scenario_line(struct rkt_scenario *scenario, const char *line,
-                                  size_t line_number, struct rkt_error *err)
+                                  struct rkt_error *err)
 {
     char text[LINE_BYTES];
     char *words[WORDS_MAX];
@@ -246,28 +242,25 @@ enum rkt_status rkt_scenario_line(struct rkt_scenario *scenario, const char *lin
     size_t count;
 
     if (len >= sizeof(text))
-        return rkt_fail(err, RKT_ERR_INVALID, "line %zu: longer than %d bytes", line_number,
-                        LINE_BYTES - 1);
+        return rkt_fail(err, RKT_ERR_INVALID, "longer than %d bytes", LINE_BYTES - 1);
     memcpy(text, line, len);
     text[len] = '\0';
     if (text[strspn(text, " \t\r")] == '\0')
         return RKT_OK;
     equals = strchr(text, '=');
     if (!equals)
-        return rkt_fail(err, RKT_ERR_INVALID, "line %zu: '%s' is no KEY = VALUE", line_number,
-                        text);
+        return rkt_fail(err, RKT_ERR_INVALID, "'%s' is no KEY = VALUE", text);
     *equals = '\0';
     if (split(text, words) != 1)
-        return rkt_fail(err, RKT_ERR_INVALID, "line %zu: no key before '='", line_number);
+        return rkt_fail(err, RKT_ERR_INVALID, "no key before '='");
     equals++;
     if (strcmp(words[0], "fault") == 0) {
         count = split(equals, words);
-        return add_fault(scenario, words, count, line_number, err);
+        return add_fault(scenario, words, count, err);
     }
     if (split(equals, words + 1) != 1)
-        return rkt_fail(err, RKT_ERR_INVALID, "line %zu: %s takes one value", line_number,
-                        words[0]);
-    return set_key(scenario, words[0], words[1], line_number, err);
+        return rkt_fail(err, RKT_ERR_INVALID, "%s takes one value", words[0]);
+    return set_key(scenario, words[0], words[1], err);
 }
 
 enum rkt_status rkt_scenario_read(struct rkt_scenario *scenario, const char *path,
@@ -282,9 +275,9 @@ enum rkt_status rkt_scenario_read(struct rkt_scenario *scenario, const char *pat
     if (!file)
         return rkt_fail_errno(err, RKT_ERR_IO, "cannot read %s", path);
     for (size_t number = 1; status == RKT_OK && getline(&line, &cap, file) >= 0; number++) {
-        status = rkt_scenario_line(scenario, line, number, &cause);
+        status = rkt_scenario_line(scenario, line, &cause);
         if (status != RKT_OK)
-            (void)rkt_fail(err, status, "%s: %s", path, cause.text);
+            (void)rkt_fail(err, status, "%s: line %zu: %s", path, number, cause.text);
     }
     free(line);
     (void)fclose(file);

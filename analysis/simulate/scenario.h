@@ -73,11 +73,11 @@ struct rkt_scenario {
 
 void rkt_scenario_init(struct rkt_scenario *scenario); /* the defaults, no fault */
 
-/* One line, without its end. RKT_ERR_INVALID says what is wrong; line_number is for that. */
+/* One line, without its end. RKT_ERR_INVALID: err says what is wrong with it. */
 enum rkt_status rkt_scenario_line(struct rkt_scenario *scenario, const char *line,
-                                  size_t line_number, struct rkt_error *err);
+                                  struct rkt_error *err);
 
-/* A whole file. */
+/* A whole file; err names the line. */
 enum rkt_status rkt_scenario_read(struct rkt_scenario *scenario, const char *path,
                                   struct rkt_error *err);
 

@@ -11,7 +11,7 @@ both() {
     cmp "$work/all" "$work/one" || fail "'$*' differs where no record is kept"
 }
 
-simulate() { "$ranktrace" simulate -o "$work/run.rkt" "$@" >/dev/null; }
+simulate() { "$ranktrace" simulate -f -o "$work/run.rkt" "$@" >/dev/null; }
 
 simulate -s ranks=8 -s nodes=2 -s clock-offset=5ms -s clock-drift-ppb=10000 \
     -s 'fault = slow-compute rank=2 amount=10ms' -s 'fault = hidden-sync rank=5 amount=3'

@@ -56,7 +56,7 @@ def run(ranktrace, folder, settings, fault):
     timeline, truth = folder / "run.rkt", folder / "truth.json"
     lines = settings + ([f"fault = {fault}"] if fault else [])
     options = [word for line in lines for word in ("--set", line)]
-    subprocess.run([ranktrace, "simulate", "-o", timeline, "--truth", truth, *options],
+    subprocess.run([ranktrace, "simulate", "-f", "-o", timeline, "--truth", truth, *options],
                    check=True, stdout=subprocess.DEVNULL)
     report = subprocess.run([ranktrace, "report", "--format", "json", timeline],
                             check=True, stdout=subprocess.PIPE).stdout
@@ -131,8 +131,23 @@ def check_clocks(report, truth):
                                 f"off, bound {bounds[part['rank']]}")
 
 
+def check_refusals(ranktrace, folder):
+    scenario = folder / "bad.scenario"
+    scenario.write_text("ranks = 2\nrank = 3\n", encoding="utf-8")
+    before = (folder / "run.rkt").read_bytes()
+    for words, said in ((["-o", folder / "run.rkt"], "run.rkt exists: --force overwrites it"),
+                        (["-o", folder / "new.rkt", "--truth", folder / "truth.json"],
+                         "truth.json exists: --force overwrites it"),
+                        ([scenario], "bad.scenario: line 2: unknown key 'rank': did you mean 'ranks'?"),
+                        (["-s", "rank = 3"], "--set 'rank = 3': unknown key 'rank'")):
+        done = subprocess.run([ranktrace, "simulate", *words], check=False, cwd=folder, text=True,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        check(said, (done.returncode, said in done.stderr, done.stderr.count("\n")), (2, True, 1))
+    check("nothing is overwritten", (folder / "run.rkt").read_bytes() == before, True)
+
+
 def main():
-    ranktrace = pathlib.Path(sys.argv[1]) / "bin" / "ranktrace"
+    ranktrace = pathlib.Path(sys.argv[1]).resolve() / "bin" / "ranktrace"
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for title, settings, fault in SCENARIOS:
@@ -145,6 +160,7 @@ def main():
         check("the same scenario gives the same bytes", (folder / "run.rkt").read_bytes() == first,
               True)
         check_clocks(*run(ranktrace, folder, CLOCKS, ""))
+        check_refusals(ranktrace, folder)
     for failure in failures[:20]:
         print(failure)
     print(f"{len(SCENARIOS) + 1} scenarios, {len(failures)} differences")
