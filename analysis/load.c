@@ -278,7 +278,7 @@ static void count_all(struct loading *loading)
         const struct rkt_rank_trace *trace = result->ranks[i].trace;
 
         for (size_t reason = 0; reason < sizeof(trace->losses) / sizeof(trace->losses[0]); reason++)
-            result->loss_count += trace->losses[reason];
+            result->loss_count += reason == RKT_LOSS_NAMES_FULL ? 0 : trace->losses[reason];
     }
 }
 

@@ -108,19 +108,33 @@ static enum rkt_status note_end(struct rkt_result *result, size_t position, stru
         end->reason == RKT_END_LOST ? "contact was lost" : "it ended without closing capture");
 }
 
+static enum rkt_status note_loss(struct rkt_result *result, size_t position,
+                                 enum rkt_loss_reason reason, struct rkt_arena *arena,
+                                 struct rkt_error *err)
+{
+    uint32_t rank = result->ranks[position].rank;
+    uint64_t count = result->ranks[position].trace->losses[reason];
+
+    if (count == 0)
+        return RKT_OK;
+    if (reason == RKT_LOSS_NAMES_FULL)
+        return rkt_add_note(result, arena, 1, err,
+                            "rank %u: %llu records have no name, as the names filled their memory "
+                            "(names with a number in each?)",
+                            rank, (unsigned long long)count);
+    return rkt_add_note(result, arena, 1, err, "rank %u: %llu records were lost (%s)", rank,
+                        (unsigned long long)count, rkt_loss_reason_name(reason));
+}
+
 static enum rkt_status note_losses(struct rkt_result *result, size_t position,
                                    struct rkt_arena *arena, struct rkt_error *err)
 {
     const struct rkt_rank_trace *trace = result->ranks[position].trace;
+    size_t reason_count = sizeof(trace->losses) / sizeof(trace->losses[0]);
     enum rkt_status status = RKT_OK;
 
-    for (size_t i = 0; i < sizeof(trace->losses) / sizeof(trace->losses[0]); i++) {
-        if (trace->losses[i] > 0 && status == RKT_OK)
-            status =
-                rkt_add_note(result, arena, 1, err, "rank %u: %llu records were lost (%s)",
-                             result->ranks[position].rank, (unsigned long long)trace->losses[i],
-                             rkt_loss_reason_name((enum rkt_loss_reason)i));
-    }
+    for (size_t i = 0; i < reason_count && status == RKT_OK; i++)
+        status = note_loss(result, position, (enum rkt_loss_reason)i, arena, err);
     return status;
 }
 

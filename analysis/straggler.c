@@ -43,23 +43,25 @@ static int64_t own_work_ns(const struct rkt_window *window)
     return sum_ns;
 }
 
+static void set_own_work(struct rkt_step_result *step)
+{
+    if (step->is_unrecorded) {
+        step->own_work_ns = RKT_NA;
+        return;
+    }
+    step->own_work_ns = own_work_ns(&step->window);
+    step->own_parts = step->window.parts;
+    step->own_parts.window_ns = step->own_work_ns;
+    step->own_parts.comm_wait_ns = 0;
+    step->own_parts.comm_transfer_ns = 0;
+    step->own_parts.comm_unsplit_ns = 0;
+}
+
 static void fill_own_work(struct rkt_result *result)
 {
     for (size_t r = 0; r < result->rank_count; r++) {
-        for (size_t i = 0; i < result->ranks[r].step_count; i++) {
-            struct rkt_step_result *step = &result->ranks[r].steps[i];
-
-            if (step->is_unrecorded) {
-                step->own_work_ns = RKT_NA;
-                continue;
-            }
-            step->own_work_ns = own_work_ns(&step->window);
-            step->own_parts = step->window.parts;
-            step->own_parts.window_ns = step->own_work_ns;
-            step->own_parts.comm_wait_ns = 0;
-            step->own_parts.comm_transfer_ns = 0;
-            step->own_parts.comm_unsplit_ns = 0;
-        }
+        for (size_t i = 0; i < result->ranks[r].step_count; i++)
+            set_own_work(&result->ranks[r].steps[i]);
     }
 }
 
@@ -241,39 +243,49 @@ static void name_straggler(const struct excess_table *table, int64_t *values,
     straggler->is_found = is_usual && is_certain;
 }
 
+/* `table` has its memory; `values` is one for each rank. */
+static enum rkt_status compare(struct rkt_result *result, struct excess_table *table,
+                               int64_t *values, struct rkt_arena *arena, struct rkt_error *err)
+{
+    const struct rkt_step_table *steps = table->steps;
+    enum rkt_status status;
+
+    for (size_t i = 0; i < steps->row_count; i++) {
+        if (rkt_step_row_is_steady(steps, i))
+            table->rows[table->row_count++] = i;
+    }
+    for (uint32_t r = 0; r < result->rank_count; r++) {
+        if (!result->ranks[r].is_set_apart)
+            table->ranks[table->rank_count++] = r;
+    }
+    fill_excess(table);
+    if (table->row_count >= RKT_STRAGGLER_STEPS_MIN && result->collective_count > 0)
+        name_straggler(table, values, &result->straggler);
+    if (!result->straggler.is_found)
+        return RKT_OK;
+    status = rkt_name_cause(result, steps, &result->straggler, arena, err);
+    return status == RKT_OK ? rkt_find_gpu_cause(result, steps, &result->straggler, err) : status;
+}
+
 static enum rkt_status look_at(struct rkt_result *result, const struct rkt_step_table *steps,
                                struct rkt_arena *arena, struct rkt_error *err)
 {
-    struct excess_table table = {.steps = steps};
     size_t room = steps->row_count + result->rank_count + 1;
     int64_t *values = calloc(result->rank_count + 1, sizeof(*values));
-    enum rkt_status status = RKT_OK;
+    struct excess_table table = {
+        .steps = steps,
+        .rows = calloc(steps->row_count + 1, sizeof(*table.rows)),
+        .ranks = calloc(result->rank_count + 1, sizeof(*table.ranks)),
+        .excess = calloc(steps->row_count * result->rank_count + 1, sizeof(*table.excess)),
+        .room = calloc(room, sizeof(*table.room)),
+    };
+    enum rkt_status status;
 
-    table.rows = calloc(steps->row_count + 1, sizeof(*table.rows));
-    table.ranks = calloc(result->rank_count + 1, sizeof(*table.ranks));
-    table.excess = calloc(steps->row_count * result->rank_count + 1, sizeof(*table.excess));
-    table.room = calloc(room, sizeof(*table.room));
-    if (values == NULL || table.rows == NULL || table.ranks == NULL || table.excess == NULL ||
-        table.room == NULL) {
+    if (values && table.rows && table.ranks && table.excess && table.room)
+        status = compare(result, &table, values, arena, err);
+    else
         status = rkt_fail(err, RKT_ERR_NOMEM, "no memory to compare %zu steps of %zu ranks",
                           steps->row_count, result->rank_count);
-    } else {
-        for (size_t i = 0; i < steps->row_count; i++) {
-            if (rkt_step_row_is_steady(steps, i))
-                table.rows[table.row_count++] = i;
-        }
-        for (uint32_t r = 0; r < result->rank_count; r++) {
-            if (!result->ranks[r].is_set_apart)
-                table.ranks[table.rank_count++] = r;
-        }
-        fill_excess(&table);
-        if (table.row_count >= RKT_STRAGGLER_STEPS_MIN && result->collective_count > 0)
-            name_straggler(&table, values, &result->straggler);
-        if (result->straggler.is_found)
-            status = rkt_name_cause(result, steps, &result->straggler, arena, err);
-        if (result->straggler.is_found && status == RKT_OK)
-            status = rkt_find_gpu_cause(result, steps, &result->straggler, err);
-    }
     free(values);
     free(table.rows);
     free(table.ranks);

@@ -214,6 +214,13 @@ static void how_a_rank_ended_and_what_it_lost_is_said(void **state)
                                  .start_ns = 1,
                                  .end_ns = 1,
                                  .loss = {.count = 42}});
+    store_add(&fx->maker, killed,
+              (struct rkt_event){.kind = RKT_EVENT_LOSS,
+                                 .type = RKT_LOSS_NAMES_FULL,
+                                 .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+                                 .start_ns = 1,
+                                 .end_ns = 1,
+                                 .loss = {.count = 7}});
     store_end(&fx->maker, killed,
               (struct rkt_end_info){.reason = RKT_END_SIGNALED, .signal_number = 9});
     add_kernel(fx, silent, 1000, 1500);
@@ -223,6 +230,7 @@ static void how_a_rank_ended_and_what_it_lost_is_said(void **state)
     assert_int_equal(fx->result->loss_count, 42);
     expect_note(fx, "rank 0: ended by signal 9");
     expect_note(fx, "rank 0: 42 records were lost (ring_full)");
+    expect_note(fx, "rank 0: 7 records have no name");
     expect_note(fx, "rank 0: 1 records with impossible times");
     expect_note(fx, "rank 1: its records stop without an end");
 }
