@@ -129,8 +129,7 @@ static enum rkt_status note_loss(struct rkt_result *result, size_t position,
 static enum rkt_status note_losses(struct rkt_result *result, size_t position,
                                    struct rkt_arena *arena, struct rkt_error *err)
 {
-    const struct rkt_rank_trace *trace = result->ranks[position].trace;
-    size_t reason_count = sizeof(trace->losses) / sizeof(trace->losses[0]);
+    const size_t reason_count = sizeof(((struct rkt_rank_trace *)NULL)->losses) / sizeof(uint64_t);
     enum rkt_status status = RKT_OK;
 
     for (size_t i = 0; i < reason_count && status == RKT_OK; i++)
