@@ -43,7 +43,7 @@ struct rkt_region_config {
 #define RKT_WINDOW_STEP_MAX ((UINT64_C(1) << 62) - 1)
 
 struct rkt_region_window_order {
-    uint64_t from_step; /* up to RKT_WINDOW_STEP_MAX */
+    uint64_t from_step; /* counted as rkt_region_set_step does; up to RKT_WINDOW_STEP_MAX */
     bool is_open;
 };
 
@@ -86,7 +86,10 @@ uint64_t rkt_region_pushed_count(struct rkt_region *region);
 /* Capture closes in good order: everything that it had is in the rings. */
 void rkt_region_set_closed(struct rkt_region *region);
 
-/* The step that the process is in, for who decides on capture windows. */
+/*
+ * The step that the process is in, for who decides on capture windows: how many began before it,
+ * whatever number the job gives it.
+ */
 void rkt_region_set_step(struct rkt_region *region, uint64_t step);
 
 /*

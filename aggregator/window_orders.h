@@ -8,9 +8,9 @@
  *     toggles, --delay, --duration ─▶ a wish ─▶ order: open or closed, from step N on
  *     steps of the ranks, by heartbeat ────────▶ N: ahead of all of them
  *
- * All ranks switch at the same step, so N is ahead of the fastest by what it may do until the order is
- * everywhere (RKT_WINDOW_REACH_NS, ten times what that takes), and by one more to open: the step before
- * a window is its warm-up. Where no rank marks steps the order holds at once, that is within the
+ * Steps are counted from the start of each process. All ranks switch at the same one, so N is ahead
+ * of the fastest by what it may do until the order is everywhere (RKT_WINDOW_REACH_NS, ten times what
+ * that takes), and by one more to open: the step before a window is its warm-up. Where no rank marks steps the order holds at once, that is within the
  * second in which each process looks.
  *
  * One signal to all ranks arrives as many toggles: those of RKT_WINDOW_MERGE_NS are one. An order

@@ -81,8 +81,8 @@ struct rkt_run_message {
     int32_t value;
     uint64_t time_namespace; /* HELLO: inode of /proc/self/ns/time; 0 unknown */
     /*
-     * Where the flags say that there is one. To rank 0: the step that the job is in. WINDOW: the one
-     * with which the order takes effect; none: at once.
+     * Where the flags say that there is one. To rank 0: the step that the job is in, counted from
+     * its start. WINDOW: the one with which the order takes effect; none: at once.
      */
     uint64_t step;
     char boot_id[40]; /* HELLO: two sidecars with equal ids and namespaces share a clock */

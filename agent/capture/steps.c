@@ -61,7 +61,7 @@ static void begin_step(struct rkt_capture *capture, uint64_t step, uint64_t now_
     atomic_store_explicit(&steps->step, step, memory_order_relaxed);
     atomic_store_explicit(&steps->start_ns, now_ns, memory_order_relaxed);
     window_step.index = atomic_fetch_add_explicit(&steps->begun_count, 1, memory_order_relaxed);
-    rkt_region_set_step(capture->region, step);
+    rkt_region_set_step(capture->region, window_step.index);
     rkt_window_begin_step(capture, &window_step, now_ns);
 }
 

@@ -48,11 +48,10 @@ enum rkt_window_edge rkt_window_rule_at(struct rkt_window_rule *rule,
 {
     enum rkt_window_edge edge;
 
-    if (order && step->number >= order->from_step)
+    if (order && step->index >= order->from_step)
         return rkt_window_rule_now(rule, order);
     edge = without_new_order(rule, step);
-    if (edge == RKT_WINDOW_CLOSED && order && order->is_open &&
-        step->number == order->from_step - 1)
+    if (edge == RKT_WINDOW_CLOSED && order && order->is_open && step->index == order->from_step - 1)
         edge = RKT_WINDOW_WARMUP;
     return edge;
 }

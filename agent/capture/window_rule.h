@@ -11,7 +11,8 @@
  *
  * A step is warm-up (w) where it is traced so that the next one is whole: without the work that was
  * under way, the first recorded step (R) would seem to begin with an idle GPU. An order to open
- * takes the step before its own for that.
+ * takes the step before its own for that. Orders count the steps of the process: the job's own
+ * numbers may begin again with each epoch.
  *
  * Place:   configuration, orders of the region -> [window_rule] -> window.
  * Threads: one at a time; no other state than the caller's.

@@ -117,7 +117,7 @@ static void orders_overrule_from_their_step_on(void **state)
                     order = &cases[i].orders[k].order;
             }
             steps[step] = letter(rkt_window_rule_at(
-                &rule, order, &(struct rkt_window_step){.number = step, .index = step}));
+                &rule, order, &(struct rkt_window_step){.number = step % 3, .index = step}));
         }
         if (strcmp(steps, cases[i].steps) != 0)
             fail_msg("%s: %s in place of %s", cases[i].what, steps, cases[i].steps);
