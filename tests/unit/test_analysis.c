@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
@@ -199,6 +200,17 @@ static void a_process_that_knew_no_rank_gets_the_next_free_one(void **state)
     expect_note(fx, "process 8 on an unknown host did not know its rank; it is shown as rank 3");
 }
 
+static void add_loss(struct fixture *fx, uint32_t source, uint8_t reason, uint64_t count)
+{
+    store_add(&fx->maker, source,
+              (struct rkt_event){.kind = RKT_EVENT_LOSS,
+                                 .type = reason,
+                                 .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+                                 .start_ns = 1,
+                                 .end_ns = 1,
+                                 .loss = {.count = count}});
+}
+
 static void how_a_rank_ended_and_what_it_lost_is_said(void **state)
 {
     struct fixture *fx = *state;
@@ -207,20 +219,7 @@ static void how_a_rank_ended_and_what_it_lost_is_said(void **state)
 
     add_kernel(fx, killed, 1000, 1500);
     add_kernel(fx, killed, 0, 1500);
-    store_add(&fx->maker, killed,
-              (struct rkt_event){.kind = RKT_EVENT_LOSS,
-                                 .type = RKT_LOSS_RING_FULL,
-                                 .clock_id = RKT_CLOCK_MONOTONIC_RAW,
-                                 .start_ns = 1,
-                                 .end_ns = 1,
-                                 .loss = {.count = 42}});
-    store_add(&fx->maker, killed,
-              (struct rkt_event){.kind = RKT_EVENT_LOSS,
-                                 .type = RKT_LOSS_NAMES_FULL,
-                                 .clock_id = RKT_CLOCK_MONOTONIC_RAW,
-                                 .start_ns = 1,
-                                 .end_ns = 1,
-                                 .loss = {.count = 7}});
+    add_loss(fx, killed, RKT_LOSS_RING_FULL, 42);
     store_end(&fx->maker, killed,
               (struct rkt_end_info){.reason = RKT_END_SIGNALED, .signal_number = 9});
     add_kernel(fx, silent, 1000, 1500);
@@ -230,9 +229,31 @@ static void how_a_rank_ended_and_what_it_lost_is_said(void **state)
     assert_int_equal(fx->result->loss_count, 42);
     expect_note(fx, "rank 0: ended by signal 9");
     expect_note(fx, "rank 0: 42 records were lost (ring_full)");
-    expect_note(fx, "rank 0: 7 records have no name");
     expect_note(fx, "rank 0: 1 records with impossible times");
     expect_note(fx, "rank 1: its records stop without an end");
+}
+
+/* Every stage that can lose records has a reason of its own. */
+static void each_reason_of_a_loss_is_said(void **state)
+{
+    struct fixture *fx = *state;
+    uint32_t rank = add_process(fx, RKT_ROLE_RANK, 0, 2);
+    uint64_t lost_count = 0;
+    char said[64];
+    uint8_t reason;
+
+    add_kernel(fx, rank, 1000, 1500);
+    for (reason = 0; strcmp(rkt_loss_reason_name(reason), "unknown") != 0; reason++) {
+        add_loss(fx, rank, reason, 1000u + reason);
+        lost_count += reason == RKT_LOSS_NAMES_FULL ? 0 : 1000u + reason;
+    }
+    assert_true(reason > RKT_LOSS_TOO_MANY_OPEN);
+    analyse(fx);
+    assert_int_equal(fx->result->loss_count, lost_count);
+    for (reason = 0; strcmp(rkt_loss_reason_name(reason), "unknown") != 0; reason++) {
+        (void)snprintf(said, sizeof(said), "rank 0: %u records ", 1000u + reason);
+        expect_note(fx, said);
+    }
 }
 
 static void a_store_without_ranks_is_a_result_with_a_note(void **state)
@@ -426,6 +447,7 @@ int main(void)
         TEST(of_processes_without_a_communicator_the_one_with_most_work_is_main),
         TEST(a_process_that_knew_no_rank_gets_the_next_free_one),
         TEST(how_a_rank_ended_and_what_it_lost_is_said),
+        TEST(each_reason_of_a_loss_is_said),
         TEST(a_store_without_ranks_is_a_result_with_a_note),
         TEST(outside_is_what_lies_before_and_after_the_steps),
         TEST(a_rank_without_gpu_work_is_in_no_sum_of_those_with),
