@@ -61,7 +61,7 @@ static enum rkt_status create_parts(struct rkt_aggregator *aggregator, uint64_t 
     status = rkt_clock_answer_create(config->transport, read_raw, NULL, &aggregator->clocks, err);
     if (status == RKT_OK)
         status = rkt_receiver_create(config->transport, config->store_path, config->run,
-                                     &aggregator->receiver, err);
+                                     config->needs_sync, &aggregator->receiver, err);
     return status;
 }
 

@@ -11,7 +11,7 @@
  *       the index are written: CLOSED. The supervisor makes its report of the file. release:
  *       LEAVE to all, LEAVING until that is out, DONE.
  *
- * Threads: one. Waiting: step never blocks but in write.
+ * Threads: one. Waiting: step never blocks but in write, and in fdatasync where asked for.
  */
 
 #include <stdbool.h>
@@ -43,6 +43,7 @@ struct rkt_aggregator_config {
     uint16_t master_port; /* free on this host a moment ago */
     bool is_per_node;
     bool is_abort_on_failure;
+    bool needs_sync; /* an acknowledged record survives a power loss */
     /* When capture opens and closes, counted from the first job's start; 0: not by time. */
     uint64_t window_delay_ns;
     uint64_t window_duration_ns;

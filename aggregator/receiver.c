@@ -25,6 +25,7 @@ struct rkt_receiver {
     struct sender *senders;
     int rank_count;
     uint8_t *frame;
+    bool needs_sync;
     bool is_closed;
     bool has_failed;
     struct rkt_error failure;
@@ -32,7 +33,7 @@ struct rkt_receiver {
 };
 
 enum rkt_status rkt_receiver_create(struct rkt_transport *transport, const char *store_path,
-                                    const struct rkt_run_info *run,
+                                    const struct rkt_run_info *run, bool needs_sync,
                                     struct rkt_receiver **receiver_out, struct rkt_error *err)
 {
     struct rkt_receiver *receiver = calloc(1, sizeof(*receiver));
@@ -41,6 +42,7 @@ enum rkt_status rkt_receiver_create(struct rkt_transport *transport, const char 
     if (!receiver)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the receiver");
     receiver->transport = transport;
+    receiver->needs_sync = needs_sync;
     receiver->rank_count = rkt_transport_size(transport);
     receiver->streams = rkt_source_streams_create(receiver->rank_count);
     receiver->senders = calloc((size_t)receiver->rank_count, sizeof(*receiver->senders));
@@ -148,13 +150,26 @@ static void acknowledge(struct rkt_receiver *receiver, rkt_heard_fn heard, void 
     }
 }
 
+/* False: what came may not be acknowledged, as a power loss may take it. */
+static bool is_durable(struct rkt_receiver *receiver)
+{
+    struct rkt_error err = {0};
+
+    if (!receiver->needs_sync)
+        return true;
+    if (!receiver->has_failed && !receiver->is_closed &&
+        rkt_store_writer_sync(receiver->store, &err) != RKT_OK)
+        remember_failure(receiver, &err);
+    return !receiver->has_failed;
+}
+
 bool rkt_receiver_step(struct rkt_receiver *receiver, rkt_heard_fn heard, void *heard_ctx)
 {
     uint32_t count = 0;
 
     while (count < FRAMES_PER_STEP && take_frame(receiver))
         count++;
-    if (count > 0)
+    if (count > 0 && is_durable(receiver))
         acknowledge(receiver, heard, heard_ctx);
     return count > 0;
 }

@@ -7,7 +7,8 @@
  *
  * Place:   transport -> [receiver] -> store_writer.
  * Hot:     no event is decoded here: a frame is checked and appended as it came.
- * Credits: an ACK means that write returned. A frame that is bad or came twice is acknowledged too:
+ * Credits: an ACK means that write returned, or with needs_sync that it survives a power loss; the
+ *          frames of one step share a sync. A frame that is bad or came twice is acknowledged too:
  *          its sender has nothing better to send.
  * Full:    a failed write is said once; the frames before it stay readable. It and all that follow
  *          are not acknowledged, so that their senders keep them.
@@ -24,9 +25,9 @@
 
 struct rkt_receiver;
 
-/* Makes the file. The transport is on loan. */
+/* Makes the file. The transport is on loan. `needs_sync`: each step waits for the disk. */
 enum rkt_status rkt_receiver_create(struct rkt_transport *transport, const char *store_path,
-                                    const struct rkt_run_info *run,
+                                    const struct rkt_run_info *run, bool needs_sync,
                                     struct rkt_receiver **receiver_out, struct rkt_error *err);
 /* A file that was not closed stays as it is, without a trailer. */
 void rkt_receiver_destroy(struct rkt_receiver *receiver);

@@ -39,6 +39,7 @@ struct rkt_store_writer {
     uint64_t index_offset; /* of the last INDEX frame; 0: none yet */
     uint32_t index_count;
     uint64_t frame_count; /* INDEX frames not counted */
+    bool is_synced;       /* once was, and so it will be closed */
 
     bool has_failed;
     struct rkt_error failure;
@@ -348,11 +349,23 @@ static void sync_folder(const char *path)
     free(folder);
 }
 
+enum rkt_status rkt_store_writer_sync(struct rkt_store_writer *writer, struct rkt_error *err)
+{
+    if (writer->has_failed)
+        return fail_again(writer, err);
+    if (fdatasync(writer->fd) != 0)
+        return fail_write(writer, errno, err);
+    if (!writer->is_synced)
+        sync_folder(writer->path);
+    writer->is_synced = true;
+    return RKT_OK;
+}
+
 static enum rkt_status close_file(struct rkt_store_writer *writer, struct rkt_error *err)
 {
     int fd = writer->fd;
 
-    if (writer->partial_path && fsync(fd) != 0)
+    if ((writer->partial_path || writer->is_synced) && fsync(fd) != 0)
         return fail_write(writer, errno, err);
     writer->fd = -1;
     if (close(fd) != 0 && errno != EINTR)

@@ -44,6 +44,12 @@ enum rkt_status rkt_store_writer_append_payload(struct rkt_store_writer *writer,
                                                 uint32_t source, const uint8_t *raw,
                                                 size_t raw_bytes, struct rkt_error *err);
 
+/*
+ * What was appended survives a power loss when this returns, under its name: waits for the disk. Close
+ * does so too, then. A failure counts as one of append: who knows what the disk still has.
+ */
+enum rkt_status rkt_store_writer_sync(struct rkt_store_writer *writer, struct rkt_error *err);
+
 /* Index, trailer, close; then the final name (ATOMIC). Destroy is still to be called. */
 enum rkt_status rkt_store_writer_close(struct rkt_store_writer *writer, struct rkt_error *err);
 

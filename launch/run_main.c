@@ -33,6 +33,7 @@ struct run_options {
     const char *on_usr2;
     uint64_t spool_bytes;
     const char *spool_dir;
+    bool needs_sync;
     bool is_per_node;
     bool has_no_report;
     bool has_no_sync_lines;
@@ -57,6 +58,8 @@ static const struct rkt_option OPTIONS[] = {
      "what may wait for rank 0 on each node's disk; then events are dropped; 0: nothing"},
     {"spool-dir", 0, "RANKTRACE_SPOOL_DIR", RKT_OPTION_STRING, FIELD(spool_dir), "DIR", NULL,
      "where it waits (default: the output folder, or TMPDIR on nodes without)"},
+    {"fsync", 0, "RANKTRACE_FSYNC", RKT_OPTION_FLAG, FIELD(needs_sync), NULL, NULL,
+     "what rank 0 has taken survives a power loss; waits for its disk"},
     {"no-report", 0, "RANKTRACE_NO_REPORT", RKT_OPTION_FLAG, FIELD(has_no_report), NULL, NULL,
      "stop after the timeline"},
     {"hold", 0, "RANKTRACE_HOLD", RKT_OPTION_DURATION, FIELD(hold_ns), "TIME", "30s",
@@ -311,13 +314,14 @@ static enum rkt_status run(const struct run_options *options, char *const *comma
 }
 
 /* Like the others of these, by the sidecar's environment. */
-static bool export_spool(const struct run_options *options)
+static bool export_storage(const struct run_options *options)
 {
     char bytes[32];
 
     (void)snprintf(bytes, sizeof(bytes), "%lluB", (unsigned long long)options->spool_bytes);
     /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
     return setenv("RANKTRACE_SPOOL", bytes, 1) == 0 &&
+           setenv("RANKTRACE_FSYNC", options->needs_sync ? "1" : "0", 1) == 0 &&
            (!options->spool_dir || setenv("RANKTRACE_SPOOL_DIR", options->spool_dir, 1) == 0);
     /* NOLINTEND(concurrency-mt-unsafe) */
 }
@@ -340,8 +344,9 @@ int main(int argc, char **argv)
     if (status == RKT_OK && !env)
         status = rkt_fail(&err, RKT_ERR_NOMEM, "no memory for the job's environment");
     /* After the copy: these are for the sidecar alone. */
-    if (status == RKT_OK && (!rkt_capture_options_export(&options.asked) ||
-                             !rkt_window_options_export(&options.when) || !export_spool(&options)))
+    if (status == RKT_OK &&
+        (!rkt_capture_options_export(&options.asked) || !rkt_window_options_export(&options.when) ||
+         !export_storage(&options)))
         status = rkt_fail(&err, RKT_ERR_NOMEM, "no memory for the sidecar's environment");
     if (options.is_verbose)
         (void)setenv("RANKTRACE_LOG", "info", 0); // NOLINT(concurrency-mt-unsafe): one thread

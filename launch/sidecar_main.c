@@ -89,6 +89,7 @@ static enum rkt_status create_aggregator(struct program *program, struct rkt_err
         .master_port = rkt_free_port_find((uint64_t)getpid() ^ rkt_now_raw_ns()),
         .is_per_node = program->options.per_node,
         .is_abort_on_failure = program->options.is_abort_on_failure,
+        .needs_sync = program->options.needs_sync,
         .window_delay_ns = program->options.window_plan.delay_ns,
         .window_duration_ns = program->options.window_plan.duration_ns,
     };

@@ -29,6 +29,8 @@ static const struct rkt_option OPTIONS[] = {
      "TIME", "60s", "longest time that records are waited for after the job's end"},
     {"flush-interval", 0, "RANKTRACE_FLUSH_INTERVAL", RKT_OPTION_DURATION, FIELD(flush_interval_ns),
      "TIME", "1s", "longest time that a record waits for its batch to fill"},
+    {"fsync", 0, "RANKTRACE_FSYNC", RKT_OPTION_FLAG, FIELD(needs_sync), NULL, NULL,
+     "rank 0: acknowledge records when they are on the disk, not when they are written"},
     {"queue-bytes", 0, "RANKTRACE_QUEUE_BYTES", RKT_OPTION_BYTES, FIELD(queue_bytes), "SIZE",
      "16MiB", "frames held in memory for rank 0 before they go to the spool"},
     {"spool", 0, "RANKTRACE_SPOOL", RKT_OPTION_BYTES, FIELD(spool_bytes), "SIZE", "1GiB",

@@ -24,7 +24,8 @@ struct rkt_sidecar_options {
     const char *on_failure;
     struct rkt_capture_options asked;
     struct rkt_window_options when;
-    bool per_node; /* one sidecar for all ranks of its node */
+    bool per_node;   /* one sidecar for all ranks of its node */
+    bool needs_sync; /* rank 0: an acknowledged record survives a power loss */
     uint64_t drain_timeout_ns;
     uint64_t flush_interval_ns;
     uint64_t queue_bytes;

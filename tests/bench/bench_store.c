@@ -97,7 +97,8 @@ static void receive(uint32_t sender_count)
 
     (void)unlink(path);
     if (rkt_loop_hub_create((int)sender_count, 1, &hub, NULL) != RKT_OK ||
-        rkt_receiver_create(rkt_loop_hub_transport(hub, 0), path, &run, &receiver, NULL) != RKT_OK)
+        rkt_receiver_create(rkt_loop_hub_transport(hub, 0), path, &run, false, &receiver, NULL) !=
+            RKT_OK)
         abort();
     while (next < FRAME_COUNT) {
         for (uint32_t i = 0; i < 8 * sender_count && next < FRAME_COUNT; i++, next++) {

@@ -5,3 +5,5 @@ endforeach()
 # Both ends of a protocol.
 rkt_test(unit_clock_burst SOURCES test_clock_burst.c LINK rkt_sidecar rkt_aggregator LABELS unit)
 rkt_test(unit_run SOURCES test_run.c LINK rkt_sidecar rkt_aggregator Threads::Threads LABELS unit)
+rkt_test(unit_receiver SOURCES test_receiver.c LINK rkt_aggregator LABELS unit)
+target_link_options(unit_receiver PRIVATE LINKER:--wrap=fdatasync)
