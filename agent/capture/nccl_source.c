@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/capture/nccl_source.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent/capture/nccl_parts.h"
+#include "agent/capture/visit.h"
 #include "common/clock.h"
 
 /*
@@ -132,14 +132,12 @@ static void publish_comm(struct rkt_nccl_source *source, struct rkt_nccl_comm *c
 struct rkt_nccl_comm *rkt_nccl_comm_open(const struct rkt_nccl_comm_info *info)
 {
     struct rkt_capture *capture = rkt_capture_wait(RKT_CAPTURE_NCCL);
-    struct rkt_nccl_comm *comm = NULL;
-    int saved_errno = errno;
+    struct rkt_visit visit = rkt_visit_begin();
+    struct rkt_nccl_comm *comm = capture ? calloc(1, sizeof(*comm)) : NULL;
 
-    if (capture)
-        comm = calloc(1, sizeof(*comm));
-    errno = saved_errno;
     if (!comm) {
         write_mask(info->mask, 0);
+        rkt_visit_end(visit);
         return NULL;
     }
     atomic_init(&comm->comm_id, info->comm_id);
@@ -155,7 +153,7 @@ struct rkt_nccl_comm *rkt_nccl_comm_open(const struct rkt_nccl_comm_info *info)
     atomic_store_explicit(&capture->nccl->has_plugin, true, memory_order_relaxed);
     if (!info->is_unknown)
         rkt_nccl_comm_announce(capture, comm);
-    errno = saved_errno;
+    rkt_visit_end(visit);
     return comm;
 }
 

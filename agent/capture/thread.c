@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/capture/thread.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -167,7 +166,7 @@ void rkt_threads_keep_name(struct rkt_threads *threads)
     struct kept_name *kept = &threads->kept[hash_of(thread_id) % KEPT_COUNT];
     uint32_t before = atomic_load_explicit(&kept->thread_id, memory_order_relaxed);
     uint64_t word[KEPT_WORDS] = {0};
-    int saved_errno = errno;
+    struct rkt_visit visit = rkt_visit_begin();
 
     /* release: who reads a word of ours sees that the id is being written, or ours */
     if (prctl(PR_GET_NAME, word, 0, 0, 0) == 0 && before != KEPT_IS_WRITTEN &&
@@ -177,7 +176,7 @@ void rkt_threads_keep_name(struct rkt_threads *threads)
             atomic_store_explicit(&kept->word[i], word[i], memory_order_release);
         atomic_store_explicit(&kept->thread_id, thread_id, memory_order_release);
     }
-    errno = saved_errno;
+    rkt_visit_end(visit);
 }
 
 /* Bytes of the name, without the zero; 0: it was not kept, or is just being written over. */

@@ -96,6 +96,8 @@ class Bench:
             # in turn who is first, so that what drifts hits both alike
             runs = {kind: self.train(kind) for kind in [library, null_client, None][::-1 if i % 2 else 1]}
             ours, records = runs[library]
+            if records == 0:
+                raise RuntimeError(f"nothing was recorded with {library}: is it built? (target bench)")
             added.append((ours - runs[null_client][0]) * 1e9 / records)
             of_cupti.append((runs[null_client][0] - runs[None][0]) * 1e9 / records)
         added.sort()

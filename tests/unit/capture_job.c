@@ -44,6 +44,31 @@ void job_free(struct job *job)
     free(job->events);
 }
 
+int job_set_up(void **state)
+{
+    static struct job job;
+
+    job_init(&job);
+    *state = &job;
+    return 0;
+}
+
+int job_tear_down(void **state)
+{
+    job_free(*state);
+    return 0;
+}
+
+void assert_job_good(const struct job *job)
+{
+    assert_int_equal(job->wait_status, 0);
+    assert_string_equal(job->stderr_text, "");
+    assert_true(job->was_closed);
+    for (size_t kind = 0; kind < RKT_EVENT_KIND_COUNT; kind++)
+        assert_int_equal(job->losses.ring_full[kind], 0);
+    assert_int_equal(job->losses.no_ring_count, 0);
+}
+
 static void run_child(const struct job *job, struct meeting *meeting, void (*function)(void))
 {
     if (job->has_no_variable)

@@ -50,6 +50,14 @@ void job_init(struct job *job);
 void job_free(struct job *job);
 void job_run(struct job *job, void (*function)(void));
 
+/* A test whose state is a new job of the defaults. */
+#define JOB_TEST(test) cmocka_unit_test_setup_teardown(test, job_set_up, job_tear_down)
+int job_set_up(void **state);
+int job_tear_down(void **state);
+
+/* It ended by itself, said nothing, closed capture, and lost no event. */
+void assert_job_good(const struct job *job);
+
 /* Events of this kind and type (-1: any); *first_out may be NULL. */
 size_t job_count(const struct job *job, enum rkt_event_kind kind, int type,
                  const struct rkt_event **first_out);

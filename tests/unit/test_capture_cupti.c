@@ -14,21 +14,6 @@
 #define KERNEL_COUNT 10u
 #define MEMORY_BYTES ((size_t)1 << 20)
 
-static int make_job(void **state)
-{
-    static struct job job;
-
-    job_init(&job);
-    *state = &job;
-    return 0;
-}
-
-static int free_job(void **state)
-{
-    job_free(*state);
-    return 0;
-}
-
 static size_t count_named(const struct job *job, enum rkt_event_kind kind, const char *name)
 {
     size_t count = 0;
@@ -432,23 +417,21 @@ static void cupti_that_fails_in_everything_means_no_gpu(void **state)
     }
 }
 
-#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, make_job, free_job)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_JOB(memory_is_recorded_with_the_calls_that_wait_for_it),
+        JOB_TEST(memory_is_recorded_with_the_calls_that_wait_for_it),
         cmocka_unit_test(memory_and_overhead_come_only_when_asked_for),
-        WITH_JOB(nodes_of_a_graph_are_kernels_that_say_which),
-        WITH_JOB(graph_by_launch_is_one_piece),
-        WITH_JOB(thread_that_ended_before_its_records_came_has_a_name),
-        WITH_JOB(device_is_told_from_all_other_gpus),
-        WITH_JOB(records_of_threads_beyond_the_pool_are_lost_and_counted),
-        WITH_JOB(cupti_that_is_too_old_is_said_in_one_line),
+        JOB_TEST(nodes_of_a_graph_are_kernels_that_say_which),
+        JOB_TEST(graph_by_launch_is_one_piece),
+        JOB_TEST(thread_that_ended_before_its_records_came_has_a_name),
+        JOB_TEST(device_is_told_from_all_other_gpus),
+        JOB_TEST(records_of_threads_beyond_the_pool_are_lost_and_counted),
+        JOB_TEST(cupti_that_is_too_old_is_said_in_one_line),
         cmocka_unit_test(cupti_that_refuses_is_said_in_one_line_or_none),
         cmocka_unit_test(cupti_that_walks_astray_is_followed_no_further),
         cmocka_unit_test(cupti_that_fails_in_everything_means_no_gpu),
-        WITH_JOB(cupti_that_lies_does_not_harm_the_job),
+        JOB_TEST(cupti_that_lies_does_not_harm_the_job),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,21 +9,6 @@
 #include "gpu_job.h"
 #include "rkt_test.h"
 
-static int make_job(void **state)
-{
-    static struct job job;
-
-    job_init(&job);
-    *state = &job;
-    return 0;
-}
-
-static int free_job(void **state)
-{
-    job_free(*state);
-    return 0;
-}
-
 /* ---- other tools ---- */
 
 static _Atomic unsigned thief_count;
@@ -172,13 +157,11 @@ static void exhausted_device_memory_is_let_go_and_tried_again(void **state)
     assert_true(job_count(job, RKT_EVENT_LOSS, RKT_LOSS_BAD_STAMP, NULL) > 0);
 }
 
-#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, make_job, free_job)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_JOB(gap_of_another_tools_session_is_marked),
-        WITH_JOB(exhausted_device_memory_is_let_go_and_tried_again),
+        JOB_TEST(gap_of_another_tools_session_is_marked),
+        JOB_TEST(exhausted_device_memory_is_let_go_and_tried_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

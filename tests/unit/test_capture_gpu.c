@@ -24,21 +24,6 @@
 #define COPY_BYTES 4096u
 #define MANY 8000u /* records for eight buffers, and for 16 small rings */
 
-static int make_job(void **state)
-{
-    static struct job job;
-
-    job_init(&job);
-    *state = &job;
-    return 0;
-}
-
-static int free_job(void **state)
-{
-    job_free(*state);
-    return 0;
-}
-
 struct autograd {
     struct test_gpu *gpu;
     pthread_barrier_t is_done;
@@ -434,26 +419,24 @@ static void process_that_is_not_watched_runs_as_ever(void **state)
     assert_string_equal(job->stderr_text, "");
 }
 
-#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, make_job, free_job)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_JOB(every_launch_has_its_kernel_thread_and_shape),
+        JOB_TEST(every_launch_has_its_kernel_thread_and_shape),
         cmocka_unit_test(records_of_every_cupti_are_read),
         cmocka_unit_test(buffers_may_come_late_in_any_order_and_empty),
-        WITH_JOB(a_burst_larger_than_the_ring_is_kept),
-        WITH_JOB(sidecar_that_stands_still_does_not_hold_the_job),
-        WITH_JOB(records_that_find_no_ring_are_counted_one_by_one),
-        WITH_JOB(zero_stamps_are_counted_not_kept),
-        WITH_JOB(garbage_stamps_are_counted_not_kept),
-        WITH_JOB(records_leave_a_process_that_does_not_end),
-        WITH_JOB(death_of_the_sidecar_turns_capture_off_with_one_line),
-        WITH_JOB(forked_child_ends_without_touching_the_trace),
-        WITH_JOB(descriptors_of_the_job_under_our_numbers_are_left_alone),
-        WITH_JOB(gpu_that_is_not_wanted_is_left_alone),
-        WITH_JOB(cupti_without_a_gpu_is_silent),
-        WITH_JOB(process_that_is_not_watched_runs_as_ever),
+        JOB_TEST(a_burst_larger_than_the_ring_is_kept),
+        JOB_TEST(sidecar_that_stands_still_does_not_hold_the_job),
+        JOB_TEST(records_that_find_no_ring_are_counted_one_by_one),
+        JOB_TEST(zero_stamps_are_counted_not_kept),
+        JOB_TEST(garbage_stamps_are_counted_not_kept),
+        JOB_TEST(records_leave_a_process_that_does_not_end),
+        JOB_TEST(death_of_the_sidecar_turns_capture_off_with_one_line),
+        JOB_TEST(forked_child_ends_without_touching_the_trace),
+        JOB_TEST(descriptors_of_the_job_under_our_numbers_are_left_alone),
+        JOB_TEST(gpu_that_is_not_wanted_is_left_alone),
+        JOB_TEST(cupti_without_a_gpu_is_silent),
+        JOB_TEST(process_that_is_not_watched_runs_as_ever),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
  * rings is there. Nor does it help that its clock is an hour ahead of the kernel's, as after a clock
  * that was set back in the meantime.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -16,6 +17,7 @@
 
 #define LIMIT_S 20 /* who hangs dies of SIGALRM */
 #define HOUR_S 3600
+#define SET 4242               /* no errno that any call would set */
 #define FLUSHED_NS 1500000000u /* by then the first flush has begun */
 
 /* As in test_capture_gpu.c: the leak check of gcc 12 crashes over the stand-in's variables. */
@@ -45,6 +47,12 @@ static void must(int is_true)
         abort();
 }
 
+/* Registered before the library's own handler, and so run after it. */
+static void look_at_errno(void)
+{
+    must(errno == SET);
+}
+
 static void end_while_cupti_is_stuck(void)
 {
     struct timespec pause = {.tv_sec = FLUSHED_NS / 1000000000u,
@@ -52,12 +60,14 @@ static void end_while_cupti_is_stuck(void)
     void *gpu;
 
     (void)alarm(LIMIT_S);
+    must(atexit(look_at_errno) == 0);
     setenv("CUDA_INJECTION64_PATH", RKT_TEST_LIBRARY, 1);
     setenv("SIMGPU_CUPTI_MODE", "stuck", 1);
     must(test_gpu_setup(&gpu) == 0);
     must(test_gpu_launch(gpu, NULL, 1000) == CUDA_SUCCESS);
     ranktrace_mark("before");
     nanosleep(&pause, NULL);
+    errno = SET;
 }
 
 static void end_with_a_clock_ahead(void)

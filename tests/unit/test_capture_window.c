@@ -30,21 +30,6 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void)
     return "detect_leaks=0";
 }
 
-static int make_job(void **state)
-{
-    static struct job job;
-
-    job_init(&job);
-    *state = &job;
-    return 0;
-}
-
-static int free_job(void **state)
-{
-    job_free(*state);
-    return 0;
-}
-
 /* ---- the job ---- */
 
 static void must(int is_true)
@@ -303,15 +288,13 @@ static void without_steps_an_order_holds_within_about_a_second(void **state)
     assert_int_equal(edges.items[0]->window.step, UINT64_MAX);
 }
 
-#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, make_job, free_job)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_JOB(what_is_launched_inside_a_schedule_is_recorded_and_no_more),
-        WITH_JOB(work_that_outlasts_its_window_is_kept),
-        WITH_JOB(an_order_opens_at_its_step_after_a_warmup),
-        WITH_JOB(without_steps_an_order_holds_within_about_a_second),
+        JOB_TEST(what_is_launched_inside_a_schedule_is_recorded_and_no_more),
+        JOB_TEST(work_that_outlasts_its_window_is_kept),
+        JOB_TEST(an_order_opens_at_its_step_after_a_warmup),
+        JOB_TEST(without_steps_an_order_holds_within_about_a_second),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

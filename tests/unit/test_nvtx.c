@@ -19,21 +19,6 @@
 
 static struct nvtx_host host;
 
-static int make_job(void **state)
-{
-    static struct job job;
-
-    job_init(&job);
-    *state = &job;
-    return 0;
-}
-
-static int free_job(void **state)
-{
-    job_free(*state);
-    return 0;
-}
-
 static void must(int is_true)
 {
     if (!is_true)
@@ -502,24 +487,22 @@ static void ranges_that_are_not_wanted_are_not_asked_for(void **state)
     assert_int_equal(job->event_count, 0);
 }
 
-#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, make_job, free_job)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_JOB(ranges_nest_per_domain),
-        WITH_JOB(ranges_beyond_the_limit_are_counted_not_mixed_up),
-        WITH_JOB(a_started_range_ends_on_any_thread_and_once),
-        WITH_JOB(messages_of_every_kind_are_read),
-        WITH_JOB(a_category_with_a_name_is_told),
-        WITH_JOB(threads_and_devices_are_named),
-        WITH_JOB(null_anywhere_does_no_harm),
-        WITH_JOB(nvtx_ranges_can_be_the_steps),
-        WITH_JOB(ranges_outside_a_capture_window_are_not_kept),
-        WITH_JOB(child_of_a_fork_writes_nothing),
-        WITH_JOB(eight_threads_lose_nothing),
-        WITH_JOB(a_process_that_is_not_watched_pays_nothing),
-        WITH_JOB(ranges_that_are_not_wanted_are_not_asked_for),
+        JOB_TEST(ranges_nest_per_domain),
+        JOB_TEST(ranges_beyond_the_limit_are_counted_not_mixed_up),
+        JOB_TEST(a_started_range_ends_on_any_thread_and_once),
+        JOB_TEST(messages_of_every_kind_are_read),
+        JOB_TEST(a_category_with_a_name_is_told),
+        JOB_TEST(threads_and_devices_are_named),
+        JOB_TEST(null_anywhere_does_no_harm),
+        JOB_TEST(nvtx_ranges_can_be_the_steps),
+        JOB_TEST(ranges_outside_a_capture_window_are_not_kept),
+        JOB_TEST(child_of_a_fork_writes_nothing),
+        JOB_TEST(eight_threads_lose_nothing),
+        JOB_TEST(a_process_that_is_not_watched_pays_nothing),
+        JOB_TEST(ranges_that_are_not_wanted_are_not_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

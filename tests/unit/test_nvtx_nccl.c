@@ -24,21 +24,6 @@ static void must(int is_true)
         abort();
 }
 
-static int make_job(void **state)
-{
-    static struct job job;
-
-    job_init(&job);
-    *state = &job;
-    return 0;
-}
-
-static int free_job(void **state)
-{
-    job_free(*state);
-    return 0;
-}
-
 static void assert_good_end(const struct job *job)
 {
     assert_int_equal(job->wait_status, 0);
@@ -279,16 +264,14 @@ static void schemas_beyond_the_limit_are_not_read(void **state)
     assert_int_equal(event->nccl.count, UINT64_MAX);
 }
 
-#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, make_job, free_job)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_JOB(nvtx_stands_in_where_nccl_loads_no_plugin),
-        WITH_JOB(ranges_of_nccl_carry_their_message_size),
-        WITH_JOB(nvtx_does_not_repeat_what_the_plugin_tells),
-        WITH_JOB(nvtx_does_not_stand_in_where_nccl_is_not_wanted),
-        WITH_JOB(schemas_beyond_the_limit_are_not_read),
+        JOB_TEST(nvtx_stands_in_where_nccl_loads_no_plugin),
+        JOB_TEST(ranges_of_nccl_carry_their_message_size),
+        JOB_TEST(nvtx_does_not_repeat_what_the_plugin_tells),
+        JOB_TEST(nvtx_does_not_stand_in_where_nccl_is_not_wanted),
+        JOB_TEST(schemas_beyond_the_limit_are_not_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,21 +23,6 @@ static void must(int is_true)
         abort();
 }
 
-static int make_job(void **state)
-{
-    static struct job job;
-
-    job_init(&job);
-    *state = &job;
-    return 0;
-}
-
-static int free_job(void **state)
-{
-    job_free(*state);
-    return 0;
-}
-
 static void *take_zeros(size_t bytes)
 {
     void *memory = calloc(1, bytes);
@@ -365,18 +350,16 @@ static void real_nccl_tells_of_channels_and_network_work(void **state)
     assert_int_equal(job_count(job, RKT_EVENT_LOSS, -1, NULL), 0);
 }
 
-#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, make_job, free_job)
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        WITH_JOB(real_nccl_loads_uses_and_unloads_the_plugin),
-        WITH_JOB(real_nccl_goes_on_when_capture_is_off),
-        WITH_JOB(real_nccl_finds_the_plugin_by_a_short_name),
-        WITH_JOB(real_nccl_finds_the_plugin_by_a_library_name),
-        WITH_JOB(real_nccl_finds_the_plugin_by_the_default_name),
-        WITH_JOB(real_nccl_finds_the_plugin_in_the_program),
-        WITH_JOB(real_nccl_tells_of_channels_and_network_work),
+        JOB_TEST(real_nccl_loads_uses_and_unloads_the_plugin),
+        JOB_TEST(real_nccl_goes_on_when_capture_is_off),
+        JOB_TEST(real_nccl_finds_the_plugin_by_a_short_name),
+        JOB_TEST(real_nccl_finds_the_plugin_by_a_library_name),
+        JOB_TEST(real_nccl_finds_the_plugin_by_the_default_name),
+        JOB_TEST(real_nccl_finds_the_plugin_in_the_program),
+        JOB_TEST(real_nccl_tells_of_channels_and_network_work),
     };
     const char *why = real_nccl_find(&nccl);
 

@@ -8,31 +8,6 @@
 #include "common/clock.h"
 #include "rkt_test.h"
 
-static int make_job(void **state)
-{
-    static struct job job;
-
-    job_init(&job);
-    *state = &job;
-    return 0;
-}
-
-static int free_job(void **state)
-{
-    job_free(*state);
-    return 0;
-}
-
-static void assert_good_end(const struct job *job)
-{
-    assert_int_equal(job->wait_status, 0);
-    assert_string_equal(job->stderr_text, "");
-    assert_true(job->was_closed);
-    for (size_t kind = 0; kind < RKT_EVENT_KIND_COUNT; kind++)
-        assert_int_equal(job->losses.ring_full[kind], 0);
-    assert_int_equal(job->losses.no_ring_count, 0);
-}
-
 /* ---- steps ---- */
 
 static void three_steps(void)
@@ -51,7 +26,7 @@ static void a_step_ends_where_the_next_begins(void **state)
     const struct rkt_event *step;
 
     job_run(job, three_steps);
-    assert_good_end(job);
+    assert_job_good(job);
     assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_STEP, &step), 3);
     assert_int_equal(step[0].range.value, 10);
     assert_int_equal(step[0].end_ns, step[1].start_ns);
@@ -103,7 +78,7 @@ static void ranges_of_the_asked_name_are_the_steps(void **state)
 
     strcpy(job->capture.step_range, "train_step");
     job_run(job, steps_by_range);
-    assert_good_end(job);
+    assert_job_good(job);
     for (size_t i = 0; i < job->event_count; i++) {
         if (job->events[i].kind != RKT_EVENT_RANGE || job->events[i].type != RKT_RANGE_STEP)
             continue;
@@ -130,7 +105,7 @@ static void step_that_is_open_at_exit_is_kept_without_an_end(void **state)
     const struct rkt_event *step;
 
     job_run(job, step_without_an_end);
-    assert_good_end(job);
+    assert_job_good(job);
     assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_STEP, &step), 2);
     assert_int_equal(step[1].range.value, 2);
     assert_int_equal(step[1].flags, RKT_FLAG_NO_END);
@@ -166,15 +141,13 @@ static void a_window_opens_at_the_next_mark_without_steps_and_gpu(void **state)
     assert_non_null(job_find(job, RKT_EVENT_RANGE, "mark"));
 }
 
-#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, make_job, free_job)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_JOB(a_step_ends_where_the_next_begins),
-        WITH_JOB(ranges_of_the_asked_name_are_the_steps),
-        WITH_JOB(step_that_is_open_at_exit_is_kept_without_an_end),
-        WITH_JOB(a_window_opens_at_the_next_mark_without_steps_and_gpu),
+        JOB_TEST(a_step_ends_where_the_next_begins),
+        JOB_TEST(ranges_of_the_asked_name_are_the_steps),
+        JOB_TEST(step_that_is_open_at_exit_is_kept_without_an_end),
+        JOB_TEST(a_window_opens_at_the_next_mark_without_steps_and_gpu),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
