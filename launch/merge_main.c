@@ -21,6 +21,7 @@
 #define EXIT_WRONG_USE 2
 
 struct merge_options {
+    const char *output;
     bool check;
     bool force;
     bool quiet;
@@ -31,6 +32,8 @@ struct merge_options {
 };
 
 static const struct rkt_option OPTIONS[] = {
+    {"output", 'o', NULL, RKT_OPTION_STRING, offsetof(struct merge_options, output), "OUT", NULL,
+     "the timeline to write"},
     {"check", 'c', NULL, RKT_OPTION_FLAG, offsetof(struct merge_options, check), NULL, NULL,
      "write nothing: say per file what is in it and what of it is damaged, and where"},
     {"force", 'f', NULL, RKT_OPTION_FLAG, offsetof(struct merge_options, force), NULL, NULL,
@@ -49,7 +52,7 @@ static const struct rkt_option OPTIONS[] = {
 
 static const struct rkt_command COMMAND = {
     .name = "merge",
-    .usage = "ranktrace merge [options] OUT TRACE...   or   merge --check TRACE...",
+    .usage = "ranktrace merge [options] -o OUT TRACE...   or   merge --check TRACE...",
     .summary = "Merge traces of PyTorch's profiler, one per rank, into the timeline OUT.",
     .details = "A TRACE is a file of torch.profiler or in Chrome's format, plain, .gz or .zst; a\n"
                "folder of them; a pattern such as 'traces/rank*'; or @LIST, a file with one name\n"
@@ -191,44 +194,23 @@ static bool print_report(const struct rkt_import_report *report, const char *out
     return is_damaged;
 }
 
-/* OUT was forgotten: with --force the first trace would be lost. */
-static bool is_trace_name(const char *path)
+static bool is_used_right(const struct merge_options *options, int trace_count)
 {
-    static const char *const ENDS[] = {".json", ".json.gz", ".json.zst"};
-    size_t len_bytes = strlen(path);
-
-    for (size_t i = 0; i < sizeof(ENDS) / sizeof(ENDS[0]); i++) {
-        size_t end_bytes = strlen(ENDS[i]);
-
-        if (len_bytes >= end_bytes && strcmp(path + len_bytes - end_bytes, ENDS[i]) == 0)
-            return true;
-    }
+    if (trace_count > 0 && (options->check || options->output))
+        return true;
+    (void)fprintf(stderr, "ranktrace merge: give %s: %s\n",
+                  options->check ? "the traces to check" : "the file to write, and the traces",
+                  COMMAND.usage);
     return false;
 }
 
-static bool is_used_right(const struct merge_options *options, int word_count, char **words)
-{
-    if (word_count < (options->check ? 1 : 2)) {
-        (void)fprintf(stderr, "ranktrace merge: give %s: %s\n",
-                      options->check ? "the traces to check" : "the file to write, then the traces",
-                      COMMAND.usage);
-        return false;
-    }
-    if (!options->check && is_trace_name(words[0])) {
-        (void)fprintf(stderr,
-                      "ranktrace merge: %s has the name of a trace: the file to write comes "
-                      "first, such as merged.rkt\n",
-                      words[0]);
-        return false;
-    }
-    return true;
-}
-
-static int merge(const struct merge_options *options, int word_count, char **words)
+static int merge(const struct merge_options *options, int trace_count, char **traces)
 {
     struct rkt_import_progress progress = {0};
     struct rkt_import_options import = {
-        .output = options->check ? NULL : words[0],
+        .output = options->check ? NULL : options->output,
+        .paths = (const char *const *)traces,
+        .path_count = (size_t)trace_count,
         .overwrite = options->force,
         .keeps_python = options->python_stacks,
         .rank_regex = options->rank_regex,
@@ -243,8 +225,6 @@ static int merge(const struct merge_options *options, int word_count, char **wor
     enum rkt_status status;
     bool is_damaged;
 
-    import.paths = (const char *const *)&words[import.output ? 1 : 0];
-    import.path_count = (size_t)(word_count - (import.output ? 1 : 0));
     if (!options->quiet)
         shown = rkt_merge_progress_start(&progress);
     status = rkt_import(&import, &report, &err);
@@ -268,7 +248,7 @@ int main(int argc, char **argv)
         return EXIT_DONE;
     if (status != RKT_OK)
         return fail(&err, EXIT_WRONG_USE);
-    if (!is_used_right(&options, argc - next, argv + next))
+    if (!is_used_right(&options, argc - next))
         return EXIT_WRONG_USE;
     return merge(&options, argc - next, argv + next);
 }

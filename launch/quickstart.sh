@@ -53,5 +53,5 @@ Chrome trace:  $out/trace.json   open it at https://ui.perfetto.dev or chrome://
 Report again:  $build/bin/ranktrace report $out
 As JSON:       $build/bin/ranktrace report --format json $out
 Your own job:  mpirun -np N $build/bin/ranktrace run -- python train.py
-Your traces:   $build/bin/ranktrace merge merged.rkt TRACE_FOLDER && $build/bin/ranktrace report merged.rkt
+Your traces:   $build/bin/ranktrace merge -o merged.rkt TRACE_FOLDER && $build/bin/ranktrace report merged.rkt
 TEXT

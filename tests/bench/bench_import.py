@@ -95,12 +95,12 @@ def main():
         one, packed, ranks, store = folder / "one.json", folder / "one.json.gz", folder / "ranks", folder / "out.rkt"
         megabytes = one.stat().st_size / 1e6
         _, python_s, python_kib = run("python3", "-c", f"import json; json.load(open({str(one)!r}))")
-        _, plain_s, plain_kib = run(merge, "-q", "-f", store, one)
-        _, packed_s, _ = run(merge, "-q", "-f", store, packed)
+        _, plain_s, plain_kib = run(merge, "-q", "-f", "-o", store, one)
+        _, packed_s, _ = run(merge, "-q", "-f", "-o", store, packed)
         print(f"bench=merge_one json_mb={megabytes:.1f} json_mb_per_cpu_s={megabytes / plain_s:.0f} "
               f"gz_json_mb_per_cpu_s={megabytes / packed_s:.0f} json_load_cpu_s={python_s:.2f} times_json_load={python_s / plain_s:.0f} "
               f"peak_mib={plain_kib / 1024:.1f} json_load_peak_mib={python_kib / 1024:.0f}")
-        merge_wall, merge_cpu, merge_kib = run(merge, "-q", "-f", store, ranks)
+        merge_wall, merge_cpu, merge_kib = run(merge, "-q", "-f", "-o", store, ranks)
         report_wall, report_cpu, report_kib = run(report, store)
         print(f"bench=merge_{RANKS}_ranks json_mb={RANKS * megabytes:.0f} merge_s={merge_wall:.2f} merge_cpu_s={merge_cpu:.2f} "
               f"cores_used={merge_cpu / merge_wall:.1f} report_s={report_wall:.2f} report_cpu_s={report_cpu:.2f} "

@@ -30,7 +30,7 @@ def gpu_work(build, store):
 
 def check_set(build, files, folder):
     store, out = folder / "timeline.rkt", folder / "out.json"
-    run(build / "bin" / "ranktrace-merge", "--quiet", "--force", store, *files)
+    run(build / "bin" / "ranktrace-merge", "--quiet", "--force", "-o", store, *files)
     run(build / "bin" / "ranktrace-export", "--format", "chrome", "-o", out, store)
     text = out.read_text(encoding="utf-8")
     if run(build / "bin" / "ranktrace-export", store) != text:

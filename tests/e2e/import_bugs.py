@@ -41,7 +41,7 @@ class Bugs:
             old.unlink()
         for i, one in enumerate(traces):
             (self.folder / f"rank{i}.json").write_text(json.dumps(one))
-        merge = subprocess.run([self.build / "bin" / "ranktrace-merge", "-f", store, *sorted(self.folder.glob("rank*.json"))],
+        merge = subprocess.run([self.build / "bin" / "ranktrace-merge", "-f", "-o", store, *sorted(self.folder.glob("rank*.json"))],
                                capture_output=True, text=True, check=True)
         out = subprocess.run([self.build / "bin" / "ranktrace-report", "--format", "json", store], capture_output=True, text=True, check=True)
         result = json.loads(out.stdout)

@@ -40,7 +40,7 @@ def main():
         os.mkfifo(trace)
         writer = threading.Thread(target=write_trace, args=(trace, counts))
         writer.start()
-        child = subprocess.Popen([merge, store, trace], stdout=subprocess.PIPE, text=True)
+        child = subprocess.Popen([merge, "-o", store, trace], stdout=subprocess.PIPE, text=True)
         said = child.stdout.read()
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)

@@ -111,17 +111,17 @@ class Check:
         if not is_right:
             self.faults.append(f"{what}: {said}")
 
-    def run_merge(self, code, *args):
-        done = subprocess.run([self.merge, "--force", *map(str, args)], capture_output=True, text=True)
-        self.expect(f"{args}", done.returncode == code, f"exit code {done.returncode}: {done.stderr}")
+    def run_merge(self, code, trace):
+        done = subprocess.run([self.merge, "--force", "-o", self.store, trace], capture_output=True, text=True)
+        self.expect(f"{trace}", done.returncode == code, f"exit code {done.returncode}: {done.stderr}")
         return done.stdout + done.stderr
 
     def made_up(self):
         one = make(self.folder / "rank3.sqlite", 1)
-        said = self.run_merge(0, self.store, one)
+        said = self.run_merge(0, one)
         self.expect("one process", work_of(self.build, self.store) == {3: expected(0)}, "other work than was made")
         self.expect("one process", "443 read = 440 stored + 1 names and labels + 1 left out by design + 1 rejected" in said, said)
-        said = self.run_merge(0, self.store, make(self.folder / "node.db", 2))
+        said = self.run_merge(0, make(self.folder / "node.db", 2))
         self.expect("two processes", work_of(self.build, self.store) == {0: expected(0), 1: expected(1)}, "other work than was made")
         self.expect("two processes", "node.db (process 2 of 2)" in said, said)
         report = run(self.build / "bin" / "ranktrace-report", "--step-range", "forward", self.store)
@@ -136,7 +136,7 @@ class Check:
         db.execute("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN demangledName")
         db.commit()
         db.close()
-        self.run_merge(0, self.store, path)
+        self.run_merge(0, path)
         want = [(a, b, "compute" if kind == "comm" else kind) for a, b, kind in expected(0)] # the name told it
         self.expect("tables missing", work_of(self.build, self.store) == {0: want}, "other work than was made")
 
@@ -145,7 +145,7 @@ class Check:
         bad = self.folder / "bad.sqlite"
         middle = len(whole) // 2 // 4096 * 4096
         bad.write_bytes(whole[:middle] + b"\xff" * 8192 + whole[middle + 8192:])
-        said = self.run_merge(1, self.store, bad)
+        said = self.run_merge(1, bad)
         self.expect("a damaged file", "kept what could be read" in said, said)
         self.expect("a damaged file", sum(map(len, work_of(self.build, self.store).values())) > 100, "too little was kept")
         other = self.folder / "other.sqlite"
@@ -153,7 +153,7 @@ class Check:
         db.execute("CREATE TABLE notes (text)")
         db.commit()
         db.close()
-        said = self.run_merge(1, self.store, other)
+        said = self.run_merge(1, other)
         self.expect("another SQLite file", "other.sqlite: is an SQLite file without the tables of Nsight Systems" in said, said)
 
     def public(self):
@@ -161,7 +161,7 @@ class Check:
         for packed in sorted((SHARED / "data" / "nsight_sqlite").glob("*.sqlite.gz")):
             path = self.folder / packed.stem
             path.write_bytes(gzip.decompress(packed.read_bytes()))
-            self.run_merge(0, self.store, path)
+            self.run_merge(0, path)
             db, want = sqlite3.connect(path), []
             epoch = db.execute("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME").fetchone()[0]
             tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master")]

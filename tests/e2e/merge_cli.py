@@ -66,22 +66,22 @@ def check_use(merge):
 
 def check_refusals(merge):
     good = merge.file("rank0.json", trace(0))
-    merge.expect("a missing file", 1, merge.out, good, merge.folder / "none.json", words=["none.json"], lines=1)
-    merge.expect("a folder that is not there", 1, "/nowhere/out.rkt", good, words=["/nowhere/out.rkt"], lines=1)
-    merge.expect("two traces of one rank", 1, merge.out, good, merge.file("again.json", trace(0, first=1700000000000005)),
+    merge.expect("a missing file", 1, "-o", merge.out, good, merge.folder / "none.json", words=["none.json"], lines=1)
+    merge.expect("a folder that is not there", 1, "-o", "/nowhere/out.rkt", good, words=["/nowhere/out.rkt"], lines=1)
+    merge.expect("two traces of one rank", 1, "-o", merge.out, good, merge.file("again.json", trace(0, first=1700000000000005)),
                  words=["rank0.json", "again.json", "overlap by", "--rank FILE=N"], lines=1)
-    merge.expect("a trace where the file to write belongs", 2, "--force", good, good,
-                 words=["rank0.json has the name of a trace", "comes first"], lines=1)
-    merge.expect("an empty file", 1, merge.out, merge.file("empty.json", b""), words=["empty.json"], lines=1)
-    merge.expect("a full disk", 1, merge.out, good, lines=1, preexec_fn=small_files)
+    merge.expect("no file to write", 2, "--force", good, good, words=["give the file to write", "-o OUT"], lines=1)
+    merge.expect("no trace", 2, "-o", merge.out, words=["and the traces"], lines=1)
+    merge.expect("an empty file", 1, "-o", merge.out, merge.file("empty.json", b""), words=["empty.json"], lines=1)
+    merge.expect("a full disk", 1, "-o", merge.out, good, lines=1, preexec_fn=small_files)
 
 
 def check_results(merge):
     good, other = merge.folder / "rank0.json", merge.file("rank1.json.gz", gzip.compress(trace(1)))
-    merge.expect("two ranks", 0, merge.out, good, other, words=["rank 0", "rank 1", "2 ranks, 800 events"],
+    merge.expect("two ranks", 0, "-o", merge.out, good, other, words=["rank 0", "rank 1", "2 ranks, 800 events"],
                  has_output=True, lines=0)
-    merge.expect("an output that exists", 1, merge.out, good, words=["exists; --force overwrites it"], has_output=True, lines=1)
-    done = merge.expect("quietly", 0, "--force", "--quiet", merge.out, good, other, has_output=True, lines=0)
+    merge.expect("an output that exists", 1, "-o", merge.out, good, words=["exists; --force overwrites it"], has_output=True, lines=1)
+    done = merge.expect("quietly", 0, "--force", "--quiet", "-o", merge.out, good, other, has_output=True, lines=0)
     if done.stdout:
         merge.faults.append(f"--quiet prints {done.stdout!r}")
 
@@ -89,14 +89,14 @@ def check_results(merge):
 def check_sets(merge):
     """Copies, windows and ranks that are given by hand."""
     good, copy = merge.folder / "rank0.json", merge.file("copy.json", trace(0))
-    merge.expect("a copy", 0, "--force", merge.out, good, copy, words=["copy.json: skipped", "a copy of that trace"],
+    merge.expect("a copy", 0, "--force", "-o", merge.out, good, copy, words=["copy.json: skipped", "a copy of that trace"],
                  has_output=True, lines=1)
     later = merge.file("later.json", trace(0, first=1700000001000000))
-    merge.expect("a later window", 0, "--force", merge.out, good, later,
+    merge.expect("a later window", 0, "--force", "-o", merge.out, good, later,
                  words=["later.json: another window of rank 0", "1 rank, 800 events"], has_output=True, lines=1)
-    merge.expect("two files of rank 0, one of them given another", 0, "--force", "--rank", "again.json=1", merge.out, good,
+    merge.expect("two files of rank 0, one of them given another", 0, "--force", "--rank", "again.json=1", "-o", merge.out, good,
                  merge.folder / "again.json", words=["2 ranks, 800 events", "rank from --rank"], has_output=True, lines=0)
-    merge.expect("a rank that is none", 1, "--force", "--rank", "again.json=x", merge.out, good,
+    merge.expect("a rank that is none", 1, "--force", "--rank", "again.json=x", "-o", merge.out, good,
                  words=["'again.json=x'"], has_output=True, lines=1)
     merge.out.unlink()
 
@@ -117,7 +117,7 @@ def check_progress(merge):
     master, slave = pty.openpty()
     slow, quick = merge.folder / "rank5.json", merge.file("rank6.json", trace(6))
     os.mkfifo(slow)
-    child = subprocess.Popen([merge.program, "--force", merge.out, quick, slow], stdout=subprocess.PIPE, stderr=slave)
+    child = subprocess.Popen([merge.program, "--force", "-o", merge.out, quick, slow], stdout=subprocess.PIPE, stderr=slave)
     os.close(slave)
     text, shown = trace(5), b""
     with open(slow, "wb", buffering=0) as out:
@@ -142,13 +142,13 @@ def check_damage(merge):
     """What was readable is there, what was not is said, and the exit code is not 0."""
     whole = gzip.compress(trace(1))
     cut = merge.file("rank1.json.gz", whole[:len(whole) // 2])
-    merge.expect("a cut .gz", 1, "--force", merge.out, merge.folder / "rank0.json", cut,
+    merge.expect("a cut .gz", 1, "--force", "-o", merge.out, merge.folder / "rank0.json", cut,
                  words=["rank1.json.gz", f"byte {len(whole) // 2}"], has_output=True, lines=1)
     if not 400 < merge.work_count() < 800:
         merge.faults.append(f"a cut .gz: {merge.work_count()} pieces of work")
     plain = trace(2)
     cut = merge.file("rank2.json", plain[:len(plain) // 2])
-    merge.expect("a cut .json", 1, "--force", merge.out, cut, words=["rank2.json", "cut"], has_output=True, lines=1)
+    merge.expect("a cut .json", 1, "--force", "-o", merge.out, cut, words=["rank2.json", "cut"], has_output=True, lines=1)
     if not 150 < merge.work_count() < 250:
         merge.faults.append(f"a cut .json: {merge.work_count()} pieces of work")
 

@@ -31,7 +31,7 @@ def report_of(build, files, folder):
     store = folder / "run.rkt"
     program = str(build / "bin" / "ranktrace")
     # 1 says that something of a file could not be read, which the rest must not suffer from.
-    code, _, errors = run([program, "merge", "--force", "--quiet", str(store), *map(str, files)])
+    code, _, errors = run([program, "merge", "--force", "--quiet", "-o", str(store), *map(str, files)])
     if code not in (0, 1) or not store.exists():
         raise RuntimeError(f"merge: exit code {code}: {errors.strip()}")
     code, text, errors = run([program, "report", "--format", "json", str(store)])

@@ -11,7 +11,7 @@ cat >"$work/rank0.json" <<'JSON'
  {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1000, "dur": 20,
   "args": {"device": 0, "stream": 7, "correlation": 1}}]}
 JSON
-"$ranktrace" merge --quiet "$work/one.rkt" "$work/rank0.json"
+"$ranktrace" merge --quiet -o "$work/one.rkt" "$work/rank0.json"
 
 "$ranktrace" report -o "$work/page.txt" "$work/one.rkt"
 grep -q '^ranktrace report:' "$work/page.txt" || fail "no report in the file"
