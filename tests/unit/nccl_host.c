@@ -97,18 +97,3 @@ void nccl_state(void *handle, int state, uint64_t argument)
 
     nccl_must(nccl_v5->record(handle, state, &args) == 0);
 }
-
-int nccl_make_job(void **state)
-{
-    static struct job job;
-
-    job_init(&job);
-    *state = &job;
-    return 0;
-}
-
-int nccl_free_job(void **state)
-{
-    job_free(*state);
-    return 0;
-}

@@ -33,8 +33,4 @@ void *nccl_start_descr(void *comm, struct rkt_nccl_descr *descr);
 void nccl_stop(void *handle);
 void nccl_state(void *handle, int state, uint64_t argument);
 
-/* Set-up and tear-down of a test case: *state is a struct job. */
-int nccl_make_job(void **state);
-int nccl_free_job(void **state);
-
 #endif

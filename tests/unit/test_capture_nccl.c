@@ -28,19 +28,9 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void)
 
 static int make_job(void **state)
 {
-    static struct job job;
-
-    job_init(&job);
     unsetenv("SIMGPU_NCCL_MODE");
     unsetenv("SIMGPU_NCCL_VERSION");
-    *state = &job;
-    return 0;
-}
-
-static int free_job(void **state)
-{
-    job_free(*state);
-    return 0;
+    return job_set_up(state);
 }
 
 /* ---- the job ---- */
@@ -382,7 +372,7 @@ static void replays_are_told_where_channels_are(void **state)
     assert_int_equal(count_type(job, RKT_NCCL_KERNEL_CH), DEVICES * REPLAYS);
 }
 
-#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, make_job, free_job)
+#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, make_job, job_tear_down)
 
 int main(void)
 {

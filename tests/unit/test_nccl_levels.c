@@ -470,22 +470,20 @@ static void communicators_progress_side_by_side(void **state)
     assert_int_equal(losses(job, RKT_LOSS_BAD_STAMP), 0); /* channels are the communicator's own */
 }
 
-#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, nccl_make_job, nccl_free_job)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_JOB(only_what_was_asked_for_is_recorded),
-        WITH_JOB(phases_of_kernels_are_never_asked_for),
-        WITH_JOB(a_channel_comes_after_its_collectives_stop_and_knows_it),
-        WITH_JOB(a_parent_that_is_not_there_any_more_is_unknown),
-        WITH_JOB(a_channel_that_stops_before_it_starts_hurts_no_other),
-        WITH_JOB(stamps_that_cannot_be_are_counted),
-        WITH_JOB(a_copy_engine_collective_has_its_parts),
-        WITH_JOB(each_state_of_a_step_has_its_time),
-        WITH_JOB(a_parent_of_another_process_is_not_looked_at),
-        WITH_JOB(the_progress_threads_turns_without_news_are_not_recorded),
-        WITH_JOB(communicators_progress_side_by_side),
+        JOB_TEST(only_what_was_asked_for_is_recorded),
+        JOB_TEST(phases_of_kernels_are_never_asked_for),
+        JOB_TEST(a_channel_comes_after_its_collectives_stop_and_knows_it),
+        JOB_TEST(a_parent_that_is_not_there_any_more_is_unknown),
+        JOB_TEST(a_channel_that_stops_before_it_starts_hurts_no_other),
+        JOB_TEST(stamps_that_cannot_be_are_counted),
+        JOB_TEST(a_copy_engine_collective_has_its_parts),
+        JOB_TEST(each_state_of_a_step_has_its_time),
+        JOB_TEST(a_parent_of_another_process_is_not_looked_at),
+        JOB_TEST(the_progress_threads_turns_without_news_are_not_recorded),
+        JOB_TEST(communicators_progress_side_by_side),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

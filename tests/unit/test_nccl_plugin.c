@@ -421,22 +421,20 @@ static void a_closed_window_refuses_without_counting_a_loss(void **state)
     assert_int_equal(job_count(job, RKT_EVENT_COMM, -1, NULL), 1);
 }
 
-#define WITH_JOB(test) cmocka_unit_test_setup_teardown(test, nccl_make_job, nccl_free_job)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_JOB(a_collective_becomes_its_events),
-        WITH_JOB(v4_reads_its_one_byte_type),
-        WITH_JOB(v3_learns_the_communicator_from_its_events),
-        WITH_JOB(v5_to_v7_are_served_alike),
-        WITH_JOB(what_is_never_stopped_gives_way_and_has_no_end),
-        WITH_JOB(late_stop_does_not_end_the_event_that_has_the_slot_now),
-        WITH_JOB(communicators_on_several_threads_do_not_mix),
-        WITH_JOB(off_means_a_mask_of_zero_and_no_error),
-        WITH_JOB(nccl_that_is_not_wanted_gets_a_mask_of_zero),
-        WITH_JOB(unloading_the_plugin_does_no_harm),
-        WITH_JOB(a_closed_window_refuses_without_counting_a_loss),
+        JOB_TEST(a_collective_becomes_its_events),
+        JOB_TEST(v4_reads_its_one_byte_type),
+        JOB_TEST(v3_learns_the_communicator_from_its_events),
+        JOB_TEST(v5_to_v7_are_served_alike),
+        JOB_TEST(what_is_never_stopped_gives_way_and_has_no_end),
+        JOB_TEST(late_stop_does_not_end_the_event_that_has_the_slot_now),
+        JOB_TEST(communicators_on_several_threads_do_not_mix),
+        JOB_TEST(off_means_a_mask_of_zero_and_no_error),
+        JOB_TEST(nccl_that_is_not_wanted_gets_a_mask_of_zero),
+        JOB_TEST(unloading_the_plugin_does_no_harm),
+        JOB_TEST(a_closed_window_refuses_without_counting_a_loss),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
