@@ -277,8 +277,8 @@ static void count_all(struct loading *loading)
     for (size_t i = 0; i < result->rank_count; i++) {
         const struct rkt_rank_trace *trace = result->ranks[i].trace;
 
-        for (size_t reason = 0; reason < sizeof(trace->losses) / sizeof(trace->losses[0]); reason++)
-            result->loss_count += reason == RKT_LOSS_NAMES_FULL ? 0 : trace->losses[reason];
+        for (unsigned reason = 0; reason < RKT_LOSS_REASONS_MAX; reason++)
+            result->loss_count += rkt_loss_is_of_records(reason) ? trace->losses[reason] : 0;
     }
 }
 

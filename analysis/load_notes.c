@@ -129,10 +129,9 @@ static enum rkt_status note_loss(struct rkt_result *result, size_t position,
 static enum rkt_status note_losses(struct rkt_result *result, size_t position,
                                    struct rkt_arena *arena, struct rkt_error *err)
 {
-    const size_t reason_count = sizeof(((struct rkt_rank_trace *)NULL)->losses) / sizeof(uint64_t);
     enum rkt_status status = RKT_OK;
 
-    for (size_t i = 0; i < reason_count && status == RKT_OK; i++)
+    for (size_t i = 0; i < RKT_LOSS_REASONS_MAX && status == RKT_OK; i++)
         status = note_loss(result, position, (enum rkt_loss_reason)i, arena, err);
     return status;
 }

@@ -74,9 +74,9 @@ struct rkt_rank_trace {
     uint64_t left_out_count; /* records with impossible times */
     uint64_t unmapped_count; /* records of a clock that could not be mapped */
     int64_t clock_error_ns;  /* worst error of mapping between this rank's own clocks */
-    uint64_t losses[16];     /* by enum rkt_loss_reason */
-    int64_t capture_off_ns;  /* total time in which capture was off or another tool's */
-    int64_t overhead_ns;     /* what CUPTI says that tracing cost; pieces may overlap */
+    uint64_t losses[RKT_LOSS_REASONS_MAX]; /* by enum rkt_loss_reason */
+    int64_t capture_off_ns; /* total time in which capture was off or another tool's */
+    int64_t overhead_ns;    /* what CUPTI says that tracing cost; pieces may overlap */
 };
 
 /* Name of a thread; "" unknown. */

@@ -335,12 +335,10 @@ static int64_t duration(struct rkt_rank_trace *trace, const struct rkt_event *ev
 
 static void count_losses(struct rkt_rank_trace *trace, const struct rkt_raw_events *list)
 {
-    size_t reason_count = sizeof(trace->losses) / sizeof(trace->losses[0]);
-
     for (size_t i = 0; i < list->count; i++) {
         const struct rkt_event *event = &list->items[i];
 
-        if (event->type < reason_count)
+        if (event->type < RKT_LOSS_REASONS_MAX)
             trace->losses[event->type] += event->loss.count;
         if (event->type == RKT_LOSS_CAPTURE_OFF)
             trace->capture_off_ns += duration(trace, event);

@@ -13,6 +13,7 @@
  */
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/event_values.h"
@@ -237,6 +238,12 @@ struct rkt_event {
 };
 
 static_assert(sizeof(struct rkt_event) == 64, "the ring's record is one cache line");
+
+/* Whether records are missing for this reason; else they are there, and lack something. */
+static inline bool rkt_loss_is_of_records(unsigned reason)
+{
+    return reason != RKT_LOSS_NAMES_FULL;
+}
 
 /* "kernel"; "unknown" for a number that is no kind. Likewise the others. */
 const char *rkt_event_kind_name(enum rkt_event_kind kind);

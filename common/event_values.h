@@ -228,4 +228,6 @@ enum rkt_loss_reason {
     RKT_LOSS_TOO_MANY_OPEN = 8, /* ranges nested, or buckets and the like open, past the limit */
 };
 
+#define RKT_LOSS_REASONS_MAX 16u /* room for those of later versions */
+
 #endif

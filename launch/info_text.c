@@ -64,11 +64,14 @@ static void print_events(const struct rkt_source_totals *all, FILE *out)
     (void)fprintf(out, "\n  lost      %s", all->loss_count > 0 ? "" : "none");
     used = 0;
     for (int reason = 0; reason < (int)RKT_LOSS_REASONS_MAX; reason++) {
-        if (all->losses[reason] > 0)
+        if (all->losses[reason] > 0 && rkt_loss_is_of_records((unsigned)reason))
             print_count(rkt_loss_reason_name((enum rkt_loss_reason)reason), all->losses[reason],
                         &used, out);
     }
     (void)fprintf(out, "\n");
+    if (all->losses[RKT_LOSS_NAMES_FULL] > 0)
+        (void)fprintf(out, "  unnamed   %" PRIu64 " records, as the names filled their memory\n",
+                      all->losses[RKT_LOSS_NAMES_FULL]);
 }
 
 static void print_bytes(const struct rkt_source_totals *all, FILE *out)

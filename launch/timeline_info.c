@@ -40,7 +40,7 @@ static void count_event(struct walk *walk, const struct rkt_event *event)
     totals->events[event->kind < RKT_EVENT_KIND_COUNT ? event->kind : RKT_EVENT_NONE]++;
     totals->event_count++;
     if (event->kind == RKT_EVENT_LOSS) {
-        totals->loss_count += event->loss.count;
+        totals->loss_count += rkt_loss_is_of_records(event->type) ? event->loss.count : 0;
         if (event->type < RKT_LOSS_REASONS_MAX)
             totals->losses[event->type] += event->loss.count;
     }

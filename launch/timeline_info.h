@@ -18,13 +18,11 @@
 #include "common/status.h"
 #include "common/store_reader.h"
 
-#define RKT_LOSS_REASONS_MAX 16u
-
 struct rkt_source_totals {
     uint64_t events[RKT_EVENT_KIND_COUNT];
     uint64_t event_count;
-    uint64_t losses[RKT_LOSS_REASONS_MAX]; /* records lost, by enum rkt_loss_reason */
-    uint64_t loss_count;
+    uint64_t losses[RKT_LOSS_REASONS_MAX]; /* by enum rkt_loss_reason */
+    uint64_t loss_count;                   /* of records */
     uint64_t frame_count;
     uint64_t packed_bytes; /* as in the file, heads too */
     uint64_t raw_bytes;    /* before zstd */

@@ -17,7 +17,7 @@ uint64_t rkt_losses_total(const struct rkt_losses *losses)
 
     for (size_t reason = 0; reason < RKT_LOSS_REASON_COUNT; reason++) {
         for (size_t kind = 0; kind < RKT_EVENT_KIND_COUNT; kind++)
-            total += reason == RKT_LOSS_NAMES_FULL ? 0 : losses->counts[reason][kind];
+            total += rkt_loss_is_of_records((unsigned)reason) ? losses->counts[reason][kind] : 0;
     }
     return total;
 }

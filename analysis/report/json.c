@@ -133,10 +133,8 @@ static void put_step(struct rkt_json *json, const struct rkt_rank_result *rank,
 
 static void put_losses(struct rkt_json *json, const struct rkt_rank_trace *trace)
 {
-    size_t reason_count = sizeof(trace->losses) / sizeof(trace->losses[0]);
-
     rkt_json_begin_object(json, "losses");
-    for (size_t i = 0; i < reason_count; i++) {
+    for (size_t i = 0; i < RKT_LOSS_REASONS_MAX; i++) {
         if (trace->losses[i] > 0)
             rkt_json_u64(json, rkt_loss_reason_name((enum rkt_loss_reason)i), trace->losses[i]);
     }

@@ -89,3 +89,12 @@ for command in info "recover -o $work/none.rkt"; do
     [ "$code" -eq 1 ] || fail "$command of a text gave exit code $code"
     [ ! -e "$work/none.rkt" ] || fail "a file was left behind"
 done
+
+# Names that find no room: their records are not lost.
+RANKTRACE_HEAP_BYTES=64KiB "$ranktrace" run --no-report -o "$work/names" -- \
+    "$build/tests/mark_job" threads 1 rate 20000 ms 500 names 10000 || fail "the job with many names failed"
+"$ranktrace" info "$work/names/timeline.rkt" >"$work/text"
+grep -q '^  lost      none$' "$work/text" || fail "records without a name are called lost: $(cat "$work/text")"
+grep -q '^  unnamed   [1-9][0-9]* records' "$work/text" || fail "records without a name are not counted"
+"$ranktrace" report "$work/names/timeline.rkt" | tr -s ' \n' ' ' >"$work/text"
+grep -q 'records have no name' "$work/text" || fail "the report does not say what has no name"

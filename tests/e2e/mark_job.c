@@ -3,14 +3,16 @@
  * mark_job - a job that marks at a given rate and keeps its own account of it, so that a test can
  * say afterwards what must have arrived, however the job ended.
  *
- *   mark_job [threads N] [rate N] [ms N] [account FILE] [files N] [exit CODE]
+ *   mark_job [threads N] [rate N] [ms N] [account FILE] [files N] [names N] [exit CODE]
  *
  * `threads` threads make `rate` marks a second between them, for `ms` milliseconds or until the
  * job is killed (0). After each mark the thread's count in FILE, which is mapped, grows by one:
  * a SIGKILL can come between the two, so that each thread may have one mark more than it counts.
+ * names: so many different ones, in turn; 0: the same for all.
  * files: it may have no more than N descriptors from its start on.
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -29,7 +31,7 @@
 #define S_NS 1000000000u
 
 struct options {
-    uint64_t threads, rate, ms, files, exit_code;
+    uint64_t threads, rate, ms, files, names, exit_code;
     const char *account;
 };
 
@@ -44,11 +46,9 @@ static bool parse(int argc, char **argv, struct options *options)
     const struct {
         const char *name;
         uint64_t *number;
-    } numbers[] = {{"threads", &options->threads},
-                   {"rate", &options->rate},
-                   {"ms", &options->ms},
-                   {"files", &options->files},
-                   {"exit", &options->exit_code}};
+    } numbers[] = {{"threads", &options->threads}, {"rate", &options->rate},
+                   {"ms", &options->ms},           {"files", &options->files},
+                   {"names", &options->names},     {"exit", &options->exit_code}};
 
     for (int i = 1; i + 1 < argc; i += 2) {
         bool is_known = strcmp(argv[i], "account") == 0;
@@ -77,6 +77,15 @@ static _Atomic uint64_t *map_account(const char *path)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+static void mark(const struct options *options, uint64_t number)
+{
+    char name[32] = "mark";
+
+    if (options->names > 0)
+        (void)snprintf(name, sizeof(name), "mark %" PRIu64, number % options->names);
+    ranktrace_mark(name);
+}
+
 /* By the clock: a tick that comes late has so much more to do. */
 static void *work(void *arg)
 {
@@ -92,7 +101,7 @@ static void *work(void *arg)
         next.tv_nsec = (long)(((uint64_t)start.tv_nsec + elapsed_ns) % S_NS);
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
         for (; done < elapsed_ns * options->rate / options->threads / S_NS; done++) {
-            ranktrace_mark("mark");
+            mark(options, done);
             atomic_fetch_add_explicit(worker->count, 1, memory_order_release);
         }
     }

@@ -60,7 +60,7 @@ static enum rkt_status add(void *ctx, const struct rkt_event *events, size_t cou
         if (event->kind == RKT_EVENT_LOSS && event->type == RKT_LOSS_CAPTURE_OFF)
             totals->gap_ns += event->end_ns - event->start_ns;
         totals->step_count += event->kind == RKT_EVENT_RANGE && event->type == RKT_RANGE_STEP;
-        if (event->kind == RKT_EVENT_LOSS && event->type != RKT_LOSS_NAMES_FULL)
+        if (event->kind == RKT_EVENT_LOSS && rkt_loss_is_of_records(event->type))
             totals->lost_count += event->loss.count;
         if (event->kind == RKT_EVENT_WINDOW)
             add_edge(totals, event);
