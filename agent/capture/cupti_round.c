@@ -101,8 +101,9 @@ static void heed_alarm(struct rkt_cupti_round *round, uint64_t now_ns)
         return;
     case RKT_CUPTI_ALARM_STOP:
         rkt_cupti_switch_set(round->kinds, RKT_CUPTI_OFF_ALARM, true);
-        round->off_since_ns = now_ns;
-        push_alarm_piece(round, now_ns); /* of no length: says at once that it is off */
+        round->off_since_ns = round->now_real_ns(); /* up to here records came */
+        push_alarm_piece(round,
+                         round->off_since_ns); /* of no length: says at once that it is off */
         return;
     case RKT_CUPTI_ALARM_RESUME:
         push_alarm_piece(round, now_ns);
@@ -121,9 +122,11 @@ static void take_news(struct rkt_cupti_round *round, uint32_t flush_flag)
                            round->capture->intern);
 }
 
-void rkt_cupti_round_make(struct rkt_cupti_round *round, uint64_t now_real_ns,
-                          uint64_t buffer_event_count, uint64_t activity_count)
+void rkt_cupti_round_make(struct rkt_cupti_round *round, uint64_t buffer_event_count,
+                          uint64_t activity_count)
 {
+    uint64_t now_ns;
+
     /* Flushing costs the job's threads a little, so only when CUPTI has something of ours. */
     if (rkt_cupti_buffers_taken_count(round->buffers) > 0)
         take_news(round, 0);
@@ -131,16 +134,19 @@ void rkt_cupti_round_make(struct rkt_cupti_round *round, uint64_t now_real_ns,
         rkt_cupti_buffers_trim(round->buffers);
     if (round->count == round->retire_count) /* just trimmed: the next trim is far */
         rkt_cupti_buffers_retire(round->buffers);
-    heed_alarm(round, now_real_ns);
-    watch_callbacks(round, now_real_ns, buffer_event_count, activity_count);
+    now_ns = round->now_real_ns();
+    heed_alarm(round, now_ns);
+    watch_callbacks(round, now_ns, buffer_event_count, activity_count);
 }
 
-void rkt_cupti_round_end(struct rkt_cupti_round *round, uint64_t now_real_ns)
+void rkt_cupti_round_end(struct rkt_cupti_round *round)
 {
+    uint64_t now_ns = round->now_real_ns();
+
     rkt_cupti_switch_set(round->kinds, RKT_CUPTI_OFF_END, true);
     take_news(round, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     if (round->watch.has_gap)
-        push_gap(round, now_real_ns);
+        push_gap(round, now_ns);
     if (round->alarm.is_off)
-        push_alarm_piece(round, now_real_ns);
+        push_alarm_piece(round, now_ns);
 }

@@ -27,6 +27,7 @@ struct rkt_cupti_round {
     struct rkt_cupti_buffers *buffers;
     struct rkt_cupti_reader *reader; /* its earliest_ns: since a gap was noticed */
     struct rkt_cupti_switch *kinds;
+    uint64_t (*now_real_ns)(void); /* rkt_now_real_ns, but in a test */
 
     struct rkt_cupti_watch watch;
     struct rkt_cupti_alarm alarm;
@@ -39,10 +40,10 @@ struct rkt_cupti_round {
  * buffer_event_count: buffers asked for or given back so far. activity_count: grows with what NCCL,
  * NVTX and marks tell of the job.
  */
-void rkt_cupti_round_make(struct rkt_cupti_round *round, uint64_t now_real_ns,
-                          uint64_t buffer_event_count, uint64_t activity_count);
+void rkt_cupti_round_make(struct rkt_cupti_round *round, uint64_t buffer_event_count,
+                          uint64_t activity_count);
 
 /* The last one, at exit: take what CUPTI still holds, done or not. */
-void rkt_cupti_round_end(struct rkt_cupti_round *round, uint64_t now_real_ns);
+void rkt_cupti_round_end(struct rkt_cupti_round *round);
 
 #endif

@@ -105,7 +105,7 @@ static void buffer_completed(CUcontext context, uint32_t stream_id, uint8_t *buf
 
 static void make_round(struct rkt_cupti_source *source)
 {
-    rkt_cupti_round_make(&source->round, rkt_now_real_ns(),
+    rkt_cupti_round_make(&source->round,
                          atomic_load_explicit(&source->buffer_event_count, memory_order_relaxed),
                          rkt_region_pushed_count(source->capture->region));
 }
@@ -221,6 +221,7 @@ static bool prepare(struct rkt_cupti_source *source, const char **why_out)
     source->round.buffers = source->buffers;
     source->round.reader = &source->reader;
     source->round.kinds = &source->kinds;
+    source->round.now_real_ns = rkt_now_real_ns;
     choose_kinds(&source->kinds, &source->capture->config);
     return source->buffers && source->api_names;
 }
@@ -292,7 +293,7 @@ bool rkt_cupti_source_stop(struct rkt_cupti_source *source)
                           memory_order_relaxed);
     if (!join_flush_thread(source))
         return false; /* it is stuck inside CUPTI, and so would we be */
-    rkt_cupti_round_end(&source->round, rkt_now_real_ns());
+    rkt_cupti_round_end(&source->round);
     return true;
 }
 

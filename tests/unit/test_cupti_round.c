@@ -22,7 +22,15 @@ static struct {
     unsigned register_count;
     bool has_kernels;
     size_t dropped;
+    uint64_t now_ns;
+    uint64_t flush_ns;   /* how long a flush takes */
+    uint64_t disable_ns; /* and switching a kind off */
 } cupti;
+
+static uint64_t now_real_ns(void)
+{
+    return cupti.now_ns;
+}
 
 static CUptiResult register_callbacks(CUpti_BuffersCallbackRequestFunc requested,
                                       CUpti_BuffersCallbackCompleteFunc completed)
@@ -44,6 +52,7 @@ static CUptiResult disable(CUpti_ActivityKind kind)
 {
     (void)kind;
     cupti.has_kernels = false;
+    cupti.now_ns += cupti.disable_ns;
     return CUPTI_SUCCESS;
 }
 
@@ -51,6 +60,7 @@ static CUptiResult flush_all(uint32_t flag)
 {
     cupti.flush_count++;
     cupti.forced_count += flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
+    cupti.now_ns += cupti.flush_ns;
     return CUPTI_SUCCESS;
 }
 
@@ -75,7 +85,6 @@ struct fixture {
     struct rkt_cupti_switch kinds;
     struct rkt_cupti_round round;
     struct rkt_cupti_api_names *api_names;
-    uint64_t now_ns;
     uint64_t buffer_event_count;
     uint64_t activity_count;
     int fd;
@@ -101,7 +110,8 @@ static int make_round(void **state)
     f.round.buffers = rkt_cupti_buffers_create();
     f.round.reader = &f.reader;
     f.round.kinds = &f.kinds;
-    f.now_ns = START_NS;
+    f.round.now_real_ns = now_real_ns;
+    cupti.now_ns = START_NS;
     *state = &f;
     return f.capture.threads && f.api_names && f.round.buffers &&
                    rkt_cupti_switch_start(&f.kinds) == CUPTI_SUCCESS
@@ -126,12 +136,12 @@ static int free_round(void **state)
 static void pass_seconds(struct fixture *f, unsigned seconds, bool does_record)
 {
     for (unsigned i = 0; i < seconds; i++) {
-        f->now_ns += SECOND_NS;
+        cupti.now_ns += SECOND_NS;
         f->activity_count++;
         f->buffer_event_count += does_record;
         if (does_record)
-            f->reader.earliest_ns = f->now_ns;
-        rkt_cupti_round_make(&f->round, f->now_ns, f->buffer_event_count, f->activity_count);
+            f->reader.earliest_ns = cupti.now_ns;
+        rkt_cupti_round_make(&f->round, f->buffer_event_count, f->activity_count);
     }
 }
 
@@ -192,7 +202,7 @@ static void cupti_is_flushed_only_when_it_holds_a_buffer(void **state)
     rkt_cupti_buffers_put_back(f->round.buffers, buffer, 0);
     pass_seconds(f, 2, true);
     assert_int_equal(cupti.flush_count, 2);
-    rkt_cupti_round_end(&f->round, f->now_ns);
+    rkt_cupti_round_end(&f->round);
     assert_int_equal(cupti.forced_count, 1);
     assert_false(cupti.has_kernels);
 }
@@ -271,9 +281,27 @@ static void unusable_times_switch_cupti_off_for_a_while(void **state)
     pass_seconds(f, 25, false);
     assert_off(f, 22, 32, why);
     assert_off(f, 32, 42, why);
-    rkt_cupti_round_end(&f->round, f->now_ns);
+    rkt_cupti_round_end(&f->round);
     assert_off(f, 42, 47, why);
     assert_no_loss(f);
+}
+
+/* A kernel of the time in which it was flushed and switched off has a record. */
+static void time_off_begins_when_the_kinds_are_off(void **state)
+{
+    struct fixture *f = *state;
+    struct rkt_event loss;
+    uint64_t begin_ns;
+
+    pass_seconds(f, 10, true);
+    begin_ns = cupti.now_ns + SECOND_NS;
+    f->reader.bad_work_count = 100000;
+    (void)rkt_cupti_buffers_take(f->round.buffers, &(size_t){0}); /* so that it is flushed */
+    cupti.flush_ns = 300000000;
+    cupti.disable_ns = 70000000;
+    pass_seconds(f, 1, true);
+    assert_true(next_loss(f, &loss));
+    assert_int_equal(loss.start_ns, begin_ns + cupti.flush_ns + cupti.disable_ns);
 }
 
 #define ROUND(test) cmocka_unit_test_setup_teardown(test, make_round, free_round)
@@ -286,6 +314,7 @@ int main(void)
         ROUND(gap_of_which_records_come_late_was_none),
         ROUND(closed_window_is_no_gap),
         ROUND(unusable_times_switch_cupti_off_for_a_while),
+        ROUND(time_off_begins_when_the_kinds_are_off),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
