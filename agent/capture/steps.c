@@ -4,8 +4,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "agent/capture/capture.h"
+#include "agent/capture/visit.h"
 #include "agent/capture/window.h"
 #include "common/clock.h"
 #include "common/step_name.h"
@@ -17,7 +20,7 @@ struct rkt_steps {
 
     _Atomic uint32_t range_thread_id; /* whose step ranges count; 0: none yet */
     _Atomic bool is_range_open;
-    uint64_t range_count; /* that thread's own */
+    uint64_t range_count; /* that thread's own; its heir goes on with it */
 };
 
 struct rkt_steps *rkt_steps_create(void)
@@ -110,13 +113,33 @@ static const char *rest_of_name(const struct rkt_capture *capture, uint32_t name
     return name + prefix_bytes;
 }
 
+static bool has_thread_ended(uint32_t thread_id)
+{
+    struct rkt_visit visit = rkt_visit_begin();
+    bool has_ended = syscall(SYS_tgkill, getpid(), (pid_t)thread_id, 0) != 0 && errno == ESRCH;
+
+    rkt_visit_end(visit);
+    return has_ended;
+}
+
+/* A step that the ended thread left open is the heir's to end, with its first one. */
+static bool inherit(struct rkt_steps *steps, uint32_t from_id, uint32_t thread_id)
+{
+    if (!has_thread_ended(from_id) ||
+        !atomic_compare_exchange_strong_explicit(&steps->range_thread_id, &from_id, thread_id,
+                                                 memory_order_acq_rel, memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&steps->is_range_open, false, memory_order_relaxed);
+    return true;
+}
+
 static bool does_thread_count(struct rkt_steps *steps, uint32_t thread_id)
 {
     uint32_t first = 0;
 
     return atomic_compare_exchange_strong_explicit(&steps->range_thread_id, &first, thread_id,
                                                    memory_order_relaxed, memory_order_relaxed) ||
-           first == thread_id;
+           first == thread_id || inherit(steps, first, thread_id);
 }
 
 /* Whether a step begins with this name here; it has begun then. */

@@ -160,6 +160,8 @@ def install(torch, sync_call, warn, is_compiling):
     mode = os.environ.get("RANKTRACE_SYNC_LINES", "1")
     if mode == "0":
         return
+    if mode not in ("", "1", "all"):
+        warn("RANKTRACE_SYNC_LINES is taken as 1: there are 0, 1 and all", mode)
     notes = Notes(torch, sync_call, warn)
     for name in TENSOR_CALLS + TENSOR_CALLS_WITH_ARGUMENTS:
         if hasattr(torch.Tensor, name):

@@ -2,6 +2,7 @@
 #include "agent/include/ranktrace.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture_job.h"
@@ -93,6 +94,49 @@ static void ranges_of_the_asked_name_are_the_steps(void **state)
     assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_USER, NULL), 7);
 }
 
+static void *trains_and_ends(void *tid_out)
+{
+    *(pid_t *)tid_out = (pid_t)syscall(SYS_gettid);
+    ranktrace_range_push("train_step");
+    ranktrace_range_pop();
+    ranktrace_range_push("train_step"); /* an exception leaves it open */
+    return NULL;
+}
+
+/* A thread that was joined is there for a moment still. */
+static void wait_until_gone(pid_t tid)
+{
+    while (syscall(SYS_tgkill, getpid(), tid, 0) == 0)
+        usleep(1000);
+}
+
+static void steps_by_range_of_an_ended_thread(void)
+{
+    pthread_t thread;
+    pid_t tid;
+
+    pthread_create(&thread, NULL, trains_and_ends, &tid);
+    pthread_join(thread, NULL);
+    wait_until_gone(tid);
+    ranktrace_range_push("train_step");
+    ranktrace_range_pop();
+    pthread_create(&thread, NULL, other_thread_trains, NULL); /* this one lives: not its heir */
+    pthread_join(thread, NULL);
+}
+
+static void step_ranges_of_an_ended_thread_are_taken_over(void **state)
+{
+    struct job *job = *state;
+    const struct rkt_event *step;
+
+    strcpy(job->capture.step_range, "train_step");
+    job_run(job, steps_by_range_of_an_ended_thread);
+    assert_job_good(job);
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_STEP, &step), 3);
+    assert_int_equal(job->last_step, 2); /* numbered on */
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_USER, NULL), 3);
+}
+
 static void step_without_an_end(void)
 {
     ranktrace_step(1);
@@ -146,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         JOB_TEST(a_step_ends_where_the_next_begins),
         JOB_TEST(ranges_of_the_asked_name_are_the_steps),
+        JOB_TEST(step_ranges_of_an_ended_thread_are_taken_over),
         JOB_TEST(step_that_is_open_at_exit_is_kept_without_an_end),
         JOB_TEST(a_window_opens_at_the_next_mark_without_steps_and_gpu),
     };

@@ -53,7 +53,7 @@ class Recorder:
 
 
 class Case(unittest.TestCase):
-    def install(self, mode="1", **kind):
+    def install(self, mode="1", warned=(), **kind):
         self.torch = fake_torch.make(**kind)
         self.marks = Recorder()
         self.warned = []
@@ -63,7 +63,7 @@ class Case(unittest.TestCase):
             ranktrace_torch, "warn", lambda *what: self.warned.append(what)
         ), mock.patch.dict(os.environ, {"RANKTRACE_SYNC_LINES": mode}):
             ranktrace_torch.install(self.torch)
-        self.assertEqual(self.warned, [])
+        self.assertEqual([about for _, about in self.warned], list(warned))
         return self.torch
 
 
@@ -302,6 +302,10 @@ class Waits(Case):
         self.assertTrue(torch.Tensor(1))
         self.assertEqual(self.marks.waits, [])
         self.install(mode="all").Tensor(5).item()
+        self.assertEqual(len(self.marks.waits), 1)
+
+    def test_an_unknown_mode_is_said_and_taken_for_on(self):
+        self.install(mode="maybe", warned=["maybe"]).Tensor(5, "cuda").item()
         self.assertEqual(len(self.marks.waits), 1)
 
     def test_off_leaves_everything_as_it_was(self):
