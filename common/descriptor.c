@@ -2,6 +2,8 @@
 #include "common/descriptor.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/bytes.h"
@@ -46,6 +48,8 @@ static const struct field RUN_FIELDS[] = {
     {FIELD(4, FIELD_TEXT, rkt_run_info, version), 0, 0, "version"},
     {FIELD(5, FIELD_TEXT, rkt_run_info, command), 0, 0, "command"},
     {FIELD(6, FIELD_TEXT, rkt_run_info, host), 0, 0, "host"},
+    {FIELD(7, FIELD_UINT, rkt_run_info, run_id), 0, 0, "run_id"},
+    {FIELD(8, FIELD_BOOL, rkt_run_info, is_part), 0, 0, "is_part"},
 };
 
 static const struct field SOURCE_FIELDS[] = {
@@ -81,6 +85,12 @@ static const struct field END_FIELDS[] = {
     {FIELD(6, FIELD_UINT, rkt_end_info, sent_bytes), 0, 0, "sent_bytes"},
 };
 
+static const struct field SHARD_FIELDS[] = {
+    {FIELD(0, FIELD_TEXT, rkt_shard_info, file), 0, 0, "file"},
+    {FIELD(1, FIELD_TEXT, rkt_shard_info, host), 0, 0, "host"},
+    {FIELD(2, FIELD_UINT, rkt_shard_info, rank), 0, 0, "rank"},
+};
+
 #define LAYOUT(what, fields)                                 \
     {                                                        \
         (what), (fields), sizeof(fields) / sizeof(*(fields)) \
@@ -89,11 +99,13 @@ static const struct field END_FIELDS[] = {
 static const struct layout RUN = LAYOUT("run descriptor", RUN_FIELDS);
 static const struct layout SOURCE = LAYOUT("source descriptor", SOURCE_FIELDS);
 static const struct layout END = LAYOUT("end descriptor", END_FIELDS);
+static const struct layout SHARD = LAYOUT("shard descriptor", SHARD_FIELDS);
 
 /* A number takes 10 bytes with its key, a text 4 more than its characters. */
 static_assert(sizeof(struct rkt_source_info) + sizeof(SOURCE_FIELDS) < RKT_DESCRIPTOR_BYTES_MAX &&
                   sizeof(struct rkt_run_info) + sizeof(RUN_FIELDS) < RKT_DESCRIPTOR_BYTES_MAX,
               "an encoded descriptor fits in RKT_DESCRIPTOR_BYTES_MAX");
+
 static uint64_t get_uint(const struct field *field, const uint8_t *at)
 {
     uint32_t v32;
@@ -332,6 +344,38 @@ enum rkt_status rkt_end_info_decode(const uint8_t *raw, size_t raw_bytes,
 {
     struct rkt_end_info info = {0};
     enum rkt_status status = decode(&END, (struct rkt_bytes){raw, raw_bytes}, &info, err);
+
+    if (status == RKT_OK)
+        *info_out = info;
+    return status;
+}
+
+void rkt_shard_file_name(uint64_t run_id, uint32_t rank, char name_out[RKT_SHARD_FILE_BYTES])
+{
+    (void)snprintf(name_out, RKT_SHARD_FILE_BYTES, "timeline-%016" PRIx64 "-%" PRIu32 ".rkt",
+                   run_id, rank);
+}
+
+bool rkt_shard_file_is_plain(const char *name)
+{
+    return *name != '\0' && !strchr(name, '/') && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
+}
+
+enum rkt_status rkt_shard_info_encode(const struct rkt_shard_info *info, uint8_t *buf,
+                                      size_t buf_bytes, size_t *len_out, struct rkt_error *err)
+{
+    if (!rkt_shard_file_is_plain(info->file))
+        return rkt_fail(err, RKT_ERR_INVALID, "'%s' is no name of a file beside the index",
+                        info->file);
+    return encode(&SHARD, info, (struct rkt_descriptor_room){buf, buf_bytes, len_out}, err);
+}
+
+enum rkt_status rkt_shard_info_decode(const uint8_t *raw, size_t raw_bytes,
+                                      struct rkt_shard_info *info_out, struct rkt_error *err)
+{
+    struct rkt_shard_info info = {0};
+    enum rkt_status status = decode(&SHARD, (struct rkt_bytes){raw, raw_bytes}, &info, err);
 
     if (status == RKT_OK)
         *info_out = info;

@@ -5,7 +5,7 @@
 /*
  * descriptor - what a store says about the run, about each source, and about its end.
  *
- * Payloads of RUN, SOURCE, END and ALIGN frames: msgpack maps with small integer keys
+ * Payloads of RUN, SOURCE, END, ALIGN and SHARD frames: msgpack maps with small integer keys
  * (common/doc/wire-format.md). Absent keys decode to zero or ""; numbers of an enum that
  * this version does not know decode to its unknown value (a role: RKT_ROLE_HELPER).
  *
@@ -40,6 +40,8 @@ struct rkt_run_info {
     char version[32];  /* of the ranktrace that wrote it */
     char command[512]; /* the job's, cut where longer; without the environment */
     char host[128];    /* of rank 0 */
+    uint64_t run_id;   /* random, one for all files of a run; 0 unknown */
+    bool is_part;      /* this file is one that a SHARD frame of another names */
 };
 
 struct rkt_source_info {
@@ -103,6 +105,21 @@ struct rkt_align_info {
     size_t knot_count;
 };
 
+#define RKT_SHARD_FILE_BYTES 256u
+
+/* A further store of the run, beside the one that says so. */
+struct rkt_shard_info {
+    char file[RKT_SHARD_FILE_BYTES]; /* its name in the same folder */
+    char host[128];                  /* that writes it */
+    uint32_t rank;                   /* of the sidecar that writes it */
+};
+
+/* "timeline-ID-RANK.rkt": unique, so that files of several runs may lie in one folder. */
+void rkt_shard_file_name(uint64_t run_id, uint32_t rank, char name_out[RKT_SHARD_FILE_BYTES]);
+
+/* Whether it can only be a file of the folder itself: no '/' in it, and neither "." nor "..". */
+bool rkt_shard_file_is_plain(const char *name);
+
 enum rkt_status rkt_run_info_encode(const struct rkt_run_info *info, uint8_t *buf, size_t buf_bytes,
                                     size_t *len_out, struct rkt_error *err);
 enum rkt_status rkt_run_info_decode(const uint8_t *raw, size_t raw_bytes,
@@ -117,6 +134,11 @@ enum rkt_status rkt_end_info_decode(const uint8_t *raw, size_t raw_bytes,
                                     struct rkt_end_info *info_out, struct rkt_error *err);
 enum rkt_status rkt_align_info_encode(const struct rkt_align_info *info, uint8_t *buf,
                                       size_t buf_bytes, size_t *len_out, struct rkt_error *err);
+/* Encode refuses a name that is not plain (RKT_ERR_INVALID); decode does not. */
+enum rkt_status rkt_shard_info_encode(const struct rkt_shard_info *info, uint8_t *buf,
+                                      size_t buf_bytes, size_t *len_out, struct rkt_error *err);
+enum rkt_status rkt_shard_info_decode(const uint8_t *raw, size_t raw_bytes,
+                                      struct rkt_shard_info *info_out, struct rkt_error *err);
 /* The knots are the arena's, in order of local_ns. */
 enum rkt_status rkt_align_info_decode(const uint8_t *raw, size_t raw_bytes, struct rkt_arena *arena,
                                       struct rkt_align_info *info_out, struct rkt_error *err);
@@ -129,7 +151,7 @@ const char *rkt_align_state_name(enum rkt_align_state state); /* "measured" */
 
 #define RKT_ALIGN_KNOTS_MAX (1u << 20)
 
-/* Room that always holds an encoded RUN, SOURCE or END. */
+/* Room that always holds an encoded RUN, SOURCE, END or SHARD. */
 #define RKT_DESCRIPTOR_BYTES_MAX 2048u
 
 #endif

@@ -37,6 +37,7 @@ enum rkt_frame_kind {
     RKT_FRAME_END = 5,      /* a source is complete: how its process ended, what was counted */
     RKT_FRAME_ALIGN = 6,    /* result of an alignment; the last one counts */
     RKT_FRAME_BATCH = 7,    /* a batch, in fewer bytes; since 1.1 */
+    RKT_FRAME_SHARD = 8,    /* store only: a further file of this run; since 1.2 */
     RKT_FRAME_INDEX = 16,   /* store only */
     RKT_FRAME_TRAILER = 17, /* store only, the last bytes */
 };
@@ -45,7 +46,7 @@ enum rkt_frame_flag {
     RKT_FRAME_ZSTD = 1, /* payload is one zstd frame of raw_bytes */
 };
 
-/* The `source` of a frame that is about no source: RUN and TRAILER. */
+/* The `source` of a frame that is about no source: RUN, SHARD, INDEX and TRAILER. */
 #define RKT_FRAME_SOURCE_NONE UINT32_MAX
 
 struct rkt_frame_head {
@@ -57,6 +58,13 @@ struct rkt_frame_head {
     uint32_t packed_bytes;
     uint32_t payload_crc; /* CRC-32 (zlib's) of the packed payload */
 };
+
+/* What only the writer of a store makes: never sent, never copied from one store to another. */
+static inline bool rkt_frame_is_of_store(uint8_t kind)
+{
+    return kind == RKT_FRAME_RUN || kind == RKT_FRAME_SHARD || kind == RKT_FRAME_INDEX ||
+           kind == RKT_FRAME_TRAILER;
+}
 
 static inline bool rkt_frame_is_of_events(uint8_t kind)
 {

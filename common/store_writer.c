@@ -38,6 +38,7 @@ struct rkt_store_writer {
 
     uint64_t index_offset; /* of the last INDEX frame; 0: none yet */
     uint32_t index_count;
+    uint32_t shard_count;
     uint64_t frame_count; /* INDEX frames not counted */
     bool is_synced;       /* once was, and so it will be closed */
 
@@ -286,7 +287,7 @@ enum rkt_status rkt_store_writer_create(const char *path, enum rkt_store_mode mo
 
 static enum rkt_status check_kind_and_source(uint8_t kind, uint32_t source, struct rkt_error *err)
 {
-    if (kind == RKT_FRAME_RUN || kind == RKT_FRAME_INDEX || kind == RKT_FRAME_TRAILER)
+    if (rkt_frame_is_of_store(kind))
         return rkt_fail(err, RKT_ERR_INVALID, "a frame of kind %u is the store's own", kind);
     if (source >= RKT_STORE_SOURCE_COUNT_MAX)
         return rkt_fail(err, RKT_ERR_RANGE, "source %u; a store holds sources 0 to %u", source,
@@ -333,6 +334,23 @@ enum rkt_status rkt_store_writer_append_payload(struct rkt_store_writer *writer,
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for source %u", source);
     head.seq = *next_seq;
     return write_payload(writer, &head, (struct rkt_bytes){raw, raw_bytes}, err);
+}
+
+enum rkt_status rkt_store_writer_append_shard(struct rkt_store_writer *writer,
+                                              const struct rkt_shard_info *shard,
+                                              struct rkt_error *err)
+{
+    struct rkt_frame_head head = {
+        .kind = RKT_FRAME_SHARD, .source = RKT_FRAME_SOURCE_NONE, .seq = writer->shard_count};
+    uint8_t raw[RKT_DESCRIPTOR_BYTES_MAX];
+    size_t raw_bytes;
+    enum rkt_status status = rkt_shard_info_encode(shard, raw, sizeof(raw), &raw_bytes, err);
+
+    if (status == RKT_OK)
+        status = write_payload(writer, &head, (struct rkt_bytes){raw, raw_bytes}, err);
+    if (status == RKT_OK)
+        writer->shard_count++;
+    return status;
 }
 
 /* The folder too, so that the new name survives a power loss; some file systems refuse. */

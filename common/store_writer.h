@@ -34,7 +34,7 @@ enum rkt_status rkt_store_writer_create(const char *path, enum rkt_store_mode mo
 
 /*
  * A whole frame: head and payload; the head is checked, the payload's crc too. The store's own
- * kinds (RUN, INDEX, TRAILER) are refused; other kinds, known or not, are taken.
+ * kinds (RUN, SHARD, INDEX, TRAILER) are refused; other kinds, known or not, are taken.
  */
 enum rkt_status rkt_store_writer_append(struct rkt_store_writer *writer, const uint8_t *frame,
                                         size_t frame_bytes, struct rkt_error *err);
@@ -43,6 +43,14 @@ enum rkt_status rkt_store_writer_append(struct rkt_store_writer *writer, const u
 enum rkt_status rkt_store_writer_append_payload(struct rkt_store_writer *writer, uint8_t kind,
                                                 uint32_t source, const uint8_t *raw,
                                                 size_t raw_bytes, struct rkt_error *err);
+
+/*
+ * Name a further file of the run, beside this one: before or while it is written, so that a reader
+ * misses it where it is gone. RKT_ERR_INVALID: the name is not plain.
+ */
+enum rkt_status rkt_store_writer_append_shard(struct rkt_store_writer *writer,
+                                              const struct rkt_shard_info *shard,
+                                              struct rkt_error *err);
 
 /*
  * What was appended survives a power loss when this returns, under its name: waits for the disk. Close

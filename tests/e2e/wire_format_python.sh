@@ -20,6 +20,7 @@ grep -qx 'source 1 kind 6: 4 events, 3 names' "$work/out" || fail "$(cat "$work/
 export PYTHONPATH=$work PYTHONDONTWRITEBYTECODE=1
 "$python" "$here/wire_format_check.py" "$store" 14
 "$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.1-store.bin" 20
+"$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.2-store.bin" 20
 
 # A frame is spoilt: the reader goes on behind it.
 {

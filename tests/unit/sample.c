@@ -56,6 +56,7 @@ struct rkt_run_info sample_run(void)
         .version = "1.0.0",
         .command = "python train.py",
         .host = "node01",
+        .run_id = 0x123456789abcdef0,
     };
 
     return run;
@@ -109,6 +110,14 @@ struct rkt_align_info sample_align(uint32_t source)
         .source = source, .state = RKT_ALIGN_MEASURED, .knots = KNOTS, .knot_count = 2};
 
     return align;
+}
+
+struct rkt_shard_info sample_shard(void)
+{
+    struct rkt_shard_info shard = {.host = "node02", .rank = 8};
+
+    rkt_shard_file_name(sample_run().run_id, shard.rank, shard.file);
+    return shard;
 }
 
 const char *sample_name(size_t i)

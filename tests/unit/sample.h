@@ -23,6 +23,7 @@ struct rkt_run_info sample_run(void);
 struct rkt_source_info sample_source(uint32_t source);
 struct rkt_end_info sample_end(void);
 struct rkt_align_info sample_align(uint32_t source);
+struct rkt_shard_info sample_shard(void);
 const char *sample_name(size_t i);
 
 /* Fail unless they say the same; padding does not count. */

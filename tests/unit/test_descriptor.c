@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/rkt_test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/clock.h"
@@ -220,6 +221,50 @@ static void more_knots_than_the_arena_may_hold_fail(void **state)
     rkt_arena_release(&small);
 }
 
+static void a_shard_is_a_file_of_the_same_folder(void **state)
+{
+    static const struct {
+        const char *name;
+        bool is_plain;
+    } CASES[] = {
+        {"timeline-00000000000000ff-8.rkt", true},
+        {"..rkt", true},
+        {".rkt", true},
+        {"", false},
+        {".", false},
+        {"..", false},
+        {"/etc/passwd", false},
+        {"../other/timeline.rkt", false},
+        {"a/b", false},
+        {"a/", false},
+    };
+    struct rkt_shard_info shard = {.rank = 8};
+    struct rkt_shard_info back;
+    uint8_t raw[RKT_DESCRIPTOR_BYTES_MAX];
+    struct rkt_error err;
+    size_t len;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(*CASES); i++) {
+        snprintf(shard.file, sizeof(shard.file), "%s", CASES[i].name);
+        if (rkt_shard_file_is_plain(shard.file) != CASES[i].is_plain)
+            fail_msg("'%s'", CASES[i].name);
+        assert_rkt_status(rkt_shard_info_encode(&shard, raw, sizeof(raw), &len, NULL),
+                          CASES[i].is_plain ? RKT_OK : RKT_ERR_INVALID);
+    }
+    rkt_shard_file_name(255, 8, shard.file);
+    assert_string_equal(shard.file, CASES[0].name);
+    rkt_shard_file_name(UINT64_MAX, UINT32_MAX, shard.file);
+    assert_string_equal(shard.file, "timeline-ffffffffffffffff-4294967295.rkt");
+    fill_text(shard.file, sizeof(shard.file));
+    fill_text(shard.host, sizeof(shard.host));
+    assert_rkt_ok(rkt_shard_info_encode(&shard, raw, sizeof(raw), &len, &err), err);
+    assert_rkt_ok(rkt_shard_info_decode(raw, len, &back, &err), err);
+    assert_string_equal(back.file, shard.file);
+    assert_string_equal(back.host, shard.host);
+    assert_int_equal(back.rank, 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +273,7 @@ int main(void)
         cmocka_unit_test(values_of_a_wrong_type_or_size_are_refused),
         cmocka_unit_test(numbers_of_a_later_version_become_their_unknown),
         cmocka_unit_test(a_text_that_is_too_long_is_cut),
+        cmocka_unit_test(a_shard_is_a_file_of_the_same_folder),
         cmocka_unit_test_setup_teardown(an_alignment_survives, make_arena, release_arena),
         cmocka_unit_test_setup_teardown(knots_that_cannot_be_are_refused, make_arena,
                                         release_arena),

@@ -22,10 +22,12 @@ static const char WIRE_FOLDER[] = RKT_SOURCE_DIR "/tests/data/wire";
 /* The last one is this build's. */
 static const struct version {
     const char *name;
-    int kind_count; /* RKT_EVENT_KIND_COUNT of then */
+    int kind_count;  /* RKT_EVENT_KIND_COUNT of then */
+    bool has_shards; /* and a run's id */
 } VERSIONS[] = {
-    {"v1.0", RKT_EVENT_LOSS + 1},
-    {"v1.1", RKT_EVENT_DEVICE + 1},
+    {"v1.0", RKT_EVENT_LOSS + 1, false},
+    {"v1.1", RKT_EVENT_DEVICE + 1, false},
+    {"v1.2", RKT_EVENT_DEVICE + 1, true},
 };
 #define VERSION_COUNT (sizeof(VERSIONS) / sizeof(VERSIONS[0]))
 #define NEWEST (&VERSIONS[VERSION_COUNT - 1])
@@ -80,14 +82,10 @@ struct sample_frames {
     size_t count;
 };
 
-static void make_frames(struct sample_frames *frames)
+static void read_frames(struct sample_frames *frames)
 {
     size_t at = 0;
 
-    memset(frames, 0, sizeof(*frames));
-    sample_folder_make(frames->folder, sizeof(frames->folder));
-    snprintf(frames->path, sizeof(frames->path), "%s/sample.rkt", frames->folder);
-    sample_store_write(frames->path, RKT_STORE_LIVE);
     frames->bytes = sample_file_read(frames->path, &frames->len_bytes);
     while (at < frames->len_bytes) {
         struct rkt_frame_head *head = &frames->heads[frames->count];
@@ -100,6 +98,36 @@ static void make_frames(struct sample_frames *frames)
         at += RKT_FRAME_HEAD_BYTES + head->packed_bytes;
     }
     frames->starts[frames->count] = at;
+}
+
+static void make_folder(struct sample_frames *frames)
+{
+    memset(frames, 0, sizeof(*frames));
+    sample_folder_make(frames->folder, sizeof(frames->folder));
+    snprintf(frames->path, sizeof(frames->path), "%s/sample.rkt", frames->folder);
+}
+
+static void make_frames(struct sample_frames *frames)
+{
+    make_folder(frames);
+    sample_store_write(frames->path, RKT_STORE_LIVE);
+    read_frames(frames);
+}
+
+/* RUN and SHARD, in a file that was not closed. */
+static void make_shard_frames(struct sample_frames *frames)
+{
+    struct rkt_run_info run = sample_run();
+    struct rkt_shard_info shard = sample_shard();
+    struct rkt_store_writer *writer;
+    struct rkt_error err;
+
+    make_folder(frames);
+    assert_rkt_ok(rkt_store_writer_create(frames->path, RKT_STORE_LIVE, &run, &writer, &err), err);
+    assert_rkt_ok(rkt_store_writer_append_shard(writer, &shard, &err), err);
+    rkt_store_writer_destroy(writer);
+    read_frames(frames);
+    assert_int_equal(frames->count, 2);
 }
 
 static void free_frames(struct sample_frames *frames)
@@ -173,6 +201,10 @@ static void read_descriptors(const struct version *version)
     open_golden(version, "run", &golden);
     assert_int_equal(golden.head.kind, RKT_FRAME_RUN);
     assert_rkt_ok(rkt_run_info_decode(golden.raw.at, golden.raw.len_bytes, &run, &err), err);
+    if (!version->has_shards) {
+        assert_int_equal(run.run_id, 0);
+        run.run_id = sample_run().run_id;
+    }
     sample_expect_run(&run);
     close_golden(&golden);
     open_golden(version, "source", &golden);
@@ -218,6 +250,30 @@ static void a_frozen_end_is_read(void **state)
     (void)state;
     for (size_t i = 0; i < VERSION_COUNT; i++)
         read_end(&VERSIONS[i]);
+}
+
+static void a_frozen_shard_is_read(void **state)
+{
+    struct rkt_shard_info want = sample_shard();
+
+    (void)state;
+    for (size_t i = 0; i < VERSION_COUNT; i++) {
+        struct rkt_shard_info shard;
+        struct golden golden;
+        struct rkt_error err;
+
+        if (!VERSIONS[i].has_shards)
+            continue;
+        open_golden(&VERSIONS[i], "shard", &golden);
+        assert_int_equal(golden.head.kind, RKT_FRAME_SHARD);
+        assert_int_equal(golden.head.source, RKT_FRAME_SOURCE_NONE);
+        assert_rkt_ok(
+            rkt_shard_info_decode(golden.raw.at, golden.raw.len_bytes, &shard, &err), err);
+        assert_string_equal(shard.file, want.file);
+        assert_string_equal(shard.host, want.host);
+        assert_int_equal(shard.rank, want.rank);
+        close_golden(&golden);
+    }
 }
 
 static void read_alignment(const struct version *version)
@@ -282,7 +338,9 @@ static void read_store(const struct version *version)
     assert_int_equal(health->skipped_bytes, 0);
     assert_int_equal(health->damaged_frames, 0);
     assert_int_equal(rkt_store_reader_source_count(reader), SAMPLE_SOURCES);
-    sample_expect_run(rkt_store_reader_run(reader));
+    assert_int_equal(rkt_store_reader_run(reader)->run_id,
+                     version->has_shards ? sample_run().run_id : 0);
+    assert_string_equal(rkt_store_reader_run(reader)->command, sample_run().command);
     sample_expect_source(&rkt_store_reader_source(reader, 1)->info);
     rkt_store_reader_close(reader);
 }
@@ -342,6 +400,9 @@ static void this_build_writes_what_was_frozen(void **state)
     }
     free_frames(&frames);
     assert_int_equal(compared, 4 + RKT_EVENT_KIND_COUNT - 1);
+    make_shard_frames(&frames);
+    expect_same_frame(&frames, 1, "shard");
+    free_frames(&frames);
 }
 
 /* ---- --write ---- */
@@ -371,6 +432,9 @@ static int write_all(const char *folder)
                       frames.starts[i + 1] - frames.starts[i]);
     }
     free_frames(&frames);
+    make_shard_frames(&frames);
+    write_new(folder, "shard", frames.bytes + frames.starts[1], frames.len_bytes - frames.starts[1]);
+    free_frames(&frames);
     return 0;
 }
 
@@ -380,6 +444,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(frozen_batches_of_every_kind_are_read),
         cmocka_unit_test(frozen_descriptors_are_read),
         cmocka_unit_test(a_frozen_end_is_read),
+        cmocka_unit_test(a_frozen_shard_is_read),
         cmocka_unit_test(a_frozen_alignment_is_read),
         cmocka_unit_test(frozen_names_are_read),
         cmocka_unit_test(a_frozen_store_is_read_by_its_index),
