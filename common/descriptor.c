@@ -358,8 +358,7 @@ void rkt_shard_file_name(uint64_t run_id, uint32_t rank, char name_out[RKT_SHARD
 
 bool rkt_shard_file_is_plain(const char *name)
 {
-    return *name != '\0' && !strchr(name, '/') && strcmp(name, ".") != 0 &&
-           strcmp(name, "..") != 0;
+    return *name != '\0' && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
 enum rkt_status rkt_shard_info_encode(const struct rkt_shard_info *info, uint8_t *buf,

@@ -267,8 +267,8 @@ static void a_frozen_shard_is_read(void **state)
         open_golden(&VERSIONS[i], "shard", &golden);
         assert_int_equal(golden.head.kind, RKT_FRAME_SHARD);
         assert_int_equal(golden.head.source, RKT_FRAME_SOURCE_NONE);
-        assert_rkt_ok(
-            rkt_shard_info_decode(golden.raw.at, golden.raw.len_bytes, &shard, &err), err);
+        assert_rkt_ok(rkt_shard_info_decode(golden.raw.at, golden.raw.len_bytes, &shard, &err),
+                      err);
         assert_string_equal(shard.file, want.file);
         assert_string_equal(shard.host, want.host);
         assert_int_equal(shard.rank, want.rank);
@@ -433,7 +433,8 @@ static int write_all(const char *folder)
     }
     free_frames(&frames);
     make_shard_frames(&frames);
-    write_new(folder, "shard", frames.bytes + frames.starts[1], frames.len_bytes - frames.starts[1]);
+    write_new(folder, "shard", frames.bytes + frames.starts[1],
+              frames.len_bytes - frames.starts[1]);
     free_frames(&frames);
     return 0;
 }
