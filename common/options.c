@@ -362,6 +362,21 @@ enum rkt_status rkt_options_parse(const struct rkt_command *command, int argc, c
     return status;
 }
 
+int rkt_command_exit(const struct rkt_command *command, enum rkt_status status,
+                     const struct rkt_error *err)
+{
+    if (status >= RKT_OK)
+        return RKT_EXIT_DONE;
+    (void)fprintf(stderr, "ranktrace %s: %s\n", command->name, err->text);
+    return status == RKT_ERR_INVALID ? RKT_EXIT_WRONG_USE : RKT_EXIT_FAILED;
+}
+
+enum rkt_status rkt_fail_usage(const struct rkt_command *command, const char *what,
+                               struct rkt_error *err)
+{
+    return rkt_fail(err, RKT_ERR_INVALID, "give %s: %s", what, command->usage);
+}
+
 void rkt_options_check_environment(const char *const *known, size_t known_count)
 {
     static const char prefix[] = "RANKTRACE_";

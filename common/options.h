@@ -3,7 +3,7 @@
 #define RKT_COMMON_OPTIONS_H
 
 /*
- * options - one table gives the parser, the environment names and --help.
+ * options - one table gives the parser, the environment names and --help; and how a command ends.
  *
  * Command line beats environment beats default. Both "--name value" and
  * "--name=value"; "--" ends the options. They may stand between and behind the words that are
@@ -67,6 +67,24 @@ struct rkt_command {
  */
 enum rkt_status rkt_options_parse(const struct rkt_command *command, int argc, char **argv,
                                   void *fields, int *next_out, struct rkt_error *err);
+
+/* Exit codes of all commands; `run` returns the job's own where it failed. */
+enum rkt_exit_code {
+    RKT_EXIT_DONE = 0,
+    RKT_EXIT_FAILED = 1,
+    RKT_EXIT_WRONG_USE = 2,
+};
+
+/*
+ * The exit code of a command that ended so: DONE for RKT_OK and RKT_END; else *err is said on stderr,
+ * and it is WRONG_USE for RKT_ERR_INVALID, FAILED for the others.
+ */
+int rkt_command_exit(const struct rkt_command *command, enum rkt_status status,
+                     const struct rkt_error *err);
+
+/* RKT_ERR_INVALID, with the command's usage behind what to give. */
+enum rkt_status rkt_fail_usage(const struct rkt_command *command, const char *what,
+                               struct rkt_error *err);
 
 /*
  * Every RANKTRACE_ variable of the environment that is not in `known` is a warning with the

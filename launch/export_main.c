@@ -8,16 +8,10 @@
 #include "common/options.h"
 #include "launch/result_file.h"
 
-#define EXIT_DONE 0
-#define EXIT_FAILED 1
-#define EXIT_WRONG_USE 2
-
 struct export_options {
     const char *format;
     const char *output;
-    const char *step_range;
-    const char *comm_kernel;
-    uint64_t memory_bytes;
+    struct rkt_analysis_options analysis;
 };
 
 static const struct rkt_option OPTIONS[] = {
@@ -25,15 +19,7 @@ static const struct rkt_option OPTIONS[] = {
      "chrome", "chrome: JSON for ui.perfetto.dev and chrome://tracing"},
     {"output", 'o', NULL, RKT_OPTION_STRING, offsetof(struct export_options, output), "FILE", NULL,
      "write to FILE, not to the terminal"},
-    {"step-range", 0, "RANKTRACE_STEP_RANGE", RKT_OPTION_STRING,
-     offsetof(struct export_options, step_range), "NAME", NULL,
-     "ranges whose names begin so are the steps (default: ProfilerStep#)"},
-    {"comm-kernel", 0, "RANKTRACE_COMM_KERNEL", RKT_OPTION_STRING,
-     offsetof(struct export_options, comm_kernel), "REGEX", NULL,
-     "kernels of these names are communication, too"},
-    {"memory", 0, "RANKTRACE_MEMORY", RKT_OPTION_BYTES,
-     offsetof(struct export_options, memory_bytes), "SIZE", "512MiB",
-     "for records of ranks; a timeline that is larger is read twice"},
+    RKT_ANALYSIS_OPTION_ROWS(struct export_options),
 };
 
 static const struct rkt_command COMMAND = {
@@ -54,12 +40,6 @@ static const struct {
     {"chrome", rkt_export_chrome},
 };
 
-static int fail(const struct rkt_error *err, int code)
-{
-    (void)fprintf(stderr, "ranktrace export: %s\n", err->text);
-    return code;
-}
-
 static rkt_result_writer_fn find_format(const char *name)
 {
     for (size_t i = 0; i < sizeof(FORMATS) / sizeof(FORMATS[0]); i++) {
@@ -69,32 +49,24 @@ static rkt_result_writer_fn find_format(const char *name)
     return NULL;
 }
 
+static enum rkt_status export(const struct export_options *options, int path_count, char **paths,
+                              struct rkt_error *err) {
+    rkt_result_writer_fn run = find_format(options->format);
+
+        if (!run) return rkt_fail(err, RKT_ERR_INVALID, "unknown format '%s': there is chrome",
+                                  options->format);
+        if (path_count != 1) return rkt_fail_usage(&COMMAND, "one timeline", err);
+        return rkt_result_file_write(paths[0], &options->analysis, run, options->output, err);
+}
+
 int main(int argc, char **argv)
 {
     struct export_options options = {0};
     struct rkt_error err = {0};
-    enum rkt_status status;
-    struct rkt_analysis_options analysis;
-    rkt_result_writer_fn run;
     int next = 0;
+    enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
 
-    status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
-    if (status == RKT_END)
-        return EXIT_DONE;
-    if (status != RKT_OK)
-        return fail(&err, EXIT_WRONG_USE);
-    analysis = (struct rkt_analysis_options){options.step_range, options.comm_kernel,
-                                             options.memory_bytes};
-    run = find_format(options.format);
-    if (!run) {
-        (void)fprintf(stderr, "ranktrace export: unknown format '%s': there is chrome\n",
-                      options.format);
-        return EXIT_WRONG_USE;
-    }
-    if (argc - next != 1) {
-        (void)fprintf(stderr, "ranktrace export: give one timeline: %s\n", COMMAND.usage);
-        return EXIT_WRONG_USE;
-    }
-    status = rkt_result_file_write(argv[next], &analysis, run, options.output, &err);
-    return status == RKT_OK ? EXIT_DONE : fail(&err, EXIT_FAILED);
+    if (status == RKT_OK)
+        status = export(&options, argc - next, argv + next, &err);
+    return rkt_command_exit(&COMMAND, status, &err);
 }

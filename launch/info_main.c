@@ -16,10 +16,6 @@
 #include "launch/info_parts.h"
 #include "launch/timeline_info.h"
 
-#define EXIT_DONE 0
-#define EXIT_FAILED 1
-#define EXIT_WRONG_USE 2
-
 struct info_options {
     const char *format;
 };
@@ -41,55 +37,43 @@ static const struct rkt_command COMMAND = {
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
 
-static int fail(const struct rkt_error *err, int code)
-{
-    (void)fprintf(stderr, "ranktrace info: %s\n", err->text);
-    return code;
-}
-
-static int show(const char *path, bool is_json)
+static enum rkt_status show(const char *path, bool is_json, bool *is_damaged_out,
+                            struct rkt_error *err)
 {
     struct rkt_timeline_info info = {0};
     struct rkt_store_reader *reader;
-    struct rkt_error err = {0};
-    enum rkt_status status = rkt_store_reader_open(path, &reader, &err);
-    bool is_damaged = false;
+    enum rkt_status status = rkt_store_reader_open(path, &reader, err);
 
     if (status != RKT_OK)
-        return fail(&err, EXIT_FAILED);
-    status = rkt_timeline_info_collect(reader, &info, &err);
+        return status;
+    status = rkt_timeline_info_collect(reader, &info, err);
     if (status == RKT_OK)
-        status = is_json ? rkt_info_json(path, reader, &info, stdout, &err)
-                         : rkt_info_text(path, reader, &info, stdout, &err);
-    is_damaged = rkt_store_reader_health(reader)->damaged_frames > 0;
+        status = is_json ? rkt_info_json(path, reader, &info, stdout, err)
+                         : rkt_info_text(path, reader, &info, stdout, err);
+    *is_damaged_out = rkt_store_reader_health(reader)->damaged_frames > 0;
     rkt_timeline_info_release(&info);
     rkt_store_reader_close(reader);
-    if (status != RKT_OK)
-        return fail(&err, EXIT_FAILED);
-    return is_damaged ? EXIT_FAILED : EXIT_DONE;
+    return status;
 }
 
 int main(int argc, char **argv)
 {
     struct info_options options = {0};
     struct rkt_error err = {0};
-    int next = 0;
+    int next = 0, code;
+    bool is_json = false, is_damaged = false;
     enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
-    bool is_json;
 
-    if (status == RKT_END)
-        return EXIT_DONE;
-    if (status != RKT_OK)
-        return fail(&err, EXIT_WRONG_USE);
-    is_json = strcmp(options.format, "json") == 0;
-    if (!is_json && strcmp(options.format, "text") != 0) {
-        (void)fprintf(stderr, "ranktrace info: unknown format '%s': there are text and json\n",
-                      options.format);
-        return EXIT_WRONG_USE;
+    if (status == RKT_OK) {
+        is_json = strcmp(options.format, "json") == 0;
+        if (!is_json && strcmp(options.format, "text") != 0)
+            status = rkt_fail(&err, RKT_ERR_INVALID, "unknown format '%s': there are text and json",
+                              options.format);
+        else if (argc - next != 1)
+            status = rkt_fail_usage(&COMMAND, "one timeline", &err);
+        else
+            status = show(argv[next], is_json, &is_damaged, &err);
     }
-    if (argc - next != 1) {
-        (void)fprintf(stderr, "ranktrace info: give one timeline: %s\n", COMMAND.usage);
-        return EXIT_WRONG_USE;
-    }
-    return show(argv[next], is_json);
+    code = rkt_command_exit(&COMMAND, status, &err);
+    return is_damaged && code == RKT_EXIT_DONE ? RKT_EXIT_FAILED : code;
 }

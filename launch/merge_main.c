@@ -16,10 +16,6 @@
 #include "common/units.h"
 #include "launch/merge_progress.h"
 
-#define EXIT_DONE 0
-#define EXIT_FAILED 1
-#define EXIT_WRONG_USE 2
-
 struct merge_options {
     const char *output;
     bool check;
@@ -66,12 +62,6 @@ static const struct rkt_command COMMAND = {
     .options = OPTIONS,
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
-
-static int fail(const struct rkt_error *err, int code)
-{
-    (void)fprintf(stderr, "ranktrace merge: %s\n", err->text);
-    return code;
-}
 
 static void print_file(const struct rkt_import_file *file)
 {
@@ -194,17 +184,19 @@ static bool print_report(const struct rkt_import_report *report, const char *out
     return is_damaged;
 }
 
-static bool is_used_right(const struct merge_options *options, int trace_count)
+static enum rkt_status check_use(const struct merge_options *options, int trace_count,
+                                 struct rkt_error *err)
 {
     if (trace_count > 0 && (options->check || options->output))
-        return true;
-    (void)fprintf(stderr, "ranktrace merge: give %s: %s\n",
-                  options->check ? "the traces to check" : "the file to write, and the traces",
-                  COMMAND.usage);
-    return false;
+        return RKT_OK;
+    return rkt_fail_usage(
+        &COMMAND, options->check ? "the traces to check" : "the file to write, and the traces",
+        err);
 }
 
-static int merge(const struct merge_options *options, int trace_count, char **traces)
+/* *is_damaged_out: something of a trace could not be read. */
+static enum rkt_status merge(const struct merge_options *options, int trace_count, char **traces,
+                             bool *is_damaged_out, struct rkt_error *err)
 {
     struct rkt_import_progress progress = {0};
     struct rkt_import_options import = {
@@ -221,34 +213,31 @@ static int merge(const struct merge_options *options, int trace_count, char **tr
     };
     struct rkt_merge_progress *shown = NULL;
     struct rkt_import_report report;
-    struct rkt_error err = {0};
     enum rkt_status status;
-    bool is_damaged;
 
     if (!options->quiet)
         shown = rkt_merge_progress_start(&progress);
-    status = rkt_import(&import, &report, &err);
+    status = rkt_import(&import, &report, err);
     rkt_merge_progress_stop(shown);
     if (status != RKT_OK)
-        return fail(&err, EXIT_FAILED);
-    is_damaged = print_report(&report, import.output, options->quiet);
+        return status;
+    *is_damaged_out = print_report(&report, import.output, options->quiet);
     rkt_import_report_release(&report);
-    return is_damaged ? EXIT_FAILED : EXIT_DONE;
+    return RKT_OK;
 }
 
 int main(int argc, char **argv)
 {
     struct merge_options options = {0};
     struct rkt_error err = {0};
-    enum rkt_status status;
-    int next = 0;
+    int next = 0, code;
+    bool is_damaged = false;
+    enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
 
-    status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
-    if (status == RKT_END)
-        return EXIT_DONE;
-    if (status != RKT_OK)
-        return fail(&err, EXIT_WRONG_USE);
-    if (!is_used_right(&options, argc - next))
-        return EXIT_WRONG_USE;
-    return merge(&options, argc - next, argv + next);
+    if (status == RKT_OK)
+        status = check_use(&options, argc - next, &err);
+    if (status == RKT_OK)
+        status = merge(&options, argc - next, argv + next, &is_damaged, &err);
+    code = rkt_command_exit(&COMMAND, status, &err);
+    return is_damaged && code == RKT_EXIT_DONE ? RKT_EXIT_FAILED : code;
 }

@@ -11,10 +11,6 @@
 #include "common/units.h"
 #include "launch/recover.h"
 
-#define EXIT_DONE 0
-#define EXIT_FAILED 1
-#define EXIT_WRONG_USE 2
-
 struct recover_options {
     const char *output;
     bool force;
@@ -41,12 +37,6 @@ static const struct rkt_command COMMAND = {
     .options = OPTIONS,
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
-
-static int fail(const struct rkt_error *err, int code)
-{
-    (void)fprintf(stderr, "ranktrace recover: %s\n", err->text);
-    return code;
-}
 
 static void print_result(const char *output, const struct rkt_recover_counts *counts)
 {
@@ -113,14 +103,9 @@ int main(int argc, char **argv)
     int next = 0;
     enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
 
-    if (status == RKT_END)
-        return EXIT_DONE;
     if (status == RKT_OK && (argc - next < 1 || !options.output))
-        status = rkt_fail(&err, RKT_ERR_INVALID, "give what to recover, and the file to write: %s",
-                          COMMAND.usage);
+        status = rkt_fail_usage(&COMMAND, "what to recover, and the file to write", &err);
     if (status == RKT_OK)
         status = run(&options, argv + next, &err);
-    if (status == RKT_OK)
-        return EXIT_DONE;
-    return fail(&err, status == RKT_ERR_INVALID ? EXIT_WRONG_USE : EXIT_FAILED);
+    return rkt_command_exit(&COMMAND, status, &err);
 }

@@ -12,16 +12,10 @@
 #include "common/options.h"
 #include "launch/result_file.h"
 
-#define EXIT_DONE 0
-#define EXIT_FAILED 1
-#define EXIT_WRONG_USE 2
-
 struct report_options {
     const char *format;
     const char *output;
-    const char *step_range;
-    const char *comm_kernel;
-    uint64_t memory_bytes;
+    struct rkt_analysis_options analysis;
 };
 
 #define FIELD(name) offsetof(struct report_options, name)
@@ -31,12 +25,7 @@ static const struct rkt_option OPTIONS[] = {
      "what to write: one page for a person, or everything for a program"},
     {"output", 'o', NULL, RKT_OPTION_STRING, FIELD(output), "FILE", NULL,
      "write to FILE, not to the terminal"},
-    {"step-range", 0, "RANKTRACE_STEP_RANGE", RKT_OPTION_STRING, FIELD(step_range), "NAME", NULL,
-     "ranges whose names begin so are the steps (default: ProfilerStep#)"},
-    {"comm-kernel", 0, "RANKTRACE_COMM_KERNEL", RKT_OPTION_STRING, FIELD(comm_kernel), "REGEX",
-     NULL, "kernels of these names are communication, too"},
-    {"memory", 0, "RANKTRACE_MEMORY", RKT_OPTION_BYTES, FIELD(memory_bytes), "SIZE", "512MiB",
-     "for records of ranks; a timeline that is larger is read twice"},
+    RKT_ANALYSIS_OPTION_ROWS(struct report_options),
 };
 
 static const struct rkt_command COMMAND = {
@@ -50,12 +39,6 @@ static const struct rkt_command COMMAND = {
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
 
-static int fail(const struct rkt_error *err, int code)
-{
-    (void)fprintf(stderr, "ranktrace report: %s\n", err->text);
-    return code;
-}
-
 /* The format of this name; NULL and the reason in *err. */
 static const struct rkt_report_format *find_format(const char *name, struct rkt_error *err)
 {
@@ -67,31 +50,26 @@ static const struct rkt_report_format *find_format(const char *name, struct rkt_
     return NULL;
 }
 
+static enum rkt_status report(const struct report_options *options, int path_count, char **paths,
+                              struct rkt_error *err)
+{
+    const struct rkt_report_format *format = find_format(options->format, err);
+
+    if (!format)
+        return RKT_ERR_INVALID;
+    if (path_count != 1)
+        return rkt_fail_usage(&COMMAND, "one timeline", err);
+    return rkt_result_file_write(paths[0], &options->analysis, format->write, options->output, err);
+}
+
 int main(int argc, char **argv)
 {
-    const struct rkt_report_format *format;
     struct report_options options = {0};
-    struct rkt_analysis_options analysis;
     struct rkt_error err = {0};
-    enum rkt_status status;
     int next = 0;
+    enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
 
-    status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
-    if (status == RKT_END)
-        return EXIT_DONE;
-    if (status != RKT_OK)
-        return fail(&err, EXIT_WRONG_USE);
-    format = find_format(options.format, &err);
-    if (format == NULL)
-        return fail(&err, EXIT_WRONG_USE);
-    if (argc - next != 1) {
-        rkt_fail(&err, RKT_ERR_INVALID, "give one timeline: %s", COMMAND.usage);
-        return fail(&err, EXIT_WRONG_USE);
-    }
-    analysis = (struct rkt_analysis_options){options.step_range, options.comm_kernel,
-                                             options.memory_bytes};
-    status = rkt_result_file_write(argv[next], &analysis, format->write, options.output, &err);
-    if (status != RKT_OK)
-        return fail(&err, status == RKT_ERR_INVALID ? EXIT_WRONG_USE : EXIT_FAILED);
-    return EXIT_DONE;
+    if (status == RKT_OK)
+        status = report(&options, argc - next, argv + next, &err);
+    return rkt_command_exit(&COMMAND, status, &err);
 }

@@ -17,8 +17,6 @@
 #include "launch/supervisor.h"
 #include "launch/window_options.h"
 
-#define EXIT_FAILED 1
-#define EXIT_WRONG_USE 2
 #define COMMAND_BYTES 4096
 
 struct run_options {
@@ -331,7 +329,7 @@ int main(int argc, char **argv)
     struct run_options options = {0};
     struct rkt_rank_env ranks = {NULL, -1, -1, -1, -1, false, false};
     struct rkt_error err;
-    int next = 0, exit_code = EXIT_FAILED;
+    int next = 0, exit_code = RKT_EXIT_FAILED;
     enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
 
     char **env;
@@ -359,5 +357,5 @@ int main(int argc, char **argv)
     /* All ranks of a node say the same; one is enough. */
     if (ranks.local_rank <= 0)
         (void)fprintf(stderr, "ranktrace run: %s\n", err.text);
-    return status == RKT_ERR_INVALID ? EXIT_WRONG_USE : EXIT_FAILED;
+    return status == RKT_ERR_INVALID ? RKT_EXIT_WRONG_USE : RKT_EXIT_FAILED;
 }

@@ -12,10 +12,6 @@
 #include "common/options.h"
 #include "common/units.h"
 
-#define EXIT_DONE 0
-#define EXIT_FAILED 1
-#define EXIT_WRONG_USE 2
-
 struct simulate_options {
     const char *output;
     const char *truth;
@@ -123,18 +119,13 @@ int main(int argc, char **argv)
     int next = 0;
     enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
 
-    if (status == RKT_END)
-        return EXIT_DONE;
     if (status == RKT_OK && argc - next > 1)
-        status = rkt_fail(&err, RKT_ERR_INVALID, "give one scenario: %s", COMMAND.usage);
+        status = rkt_fail_usage(&COMMAND, "one scenario", &err);
     if (status == RKT_OK)
         status = read_scenario(&options, next < argc ? argv[next] : NULL, &scenario, &err);
     if (status == RKT_OK)
         status = check_outputs(&options, &err);
     if (status == RKT_OK)
         status = simulate(&scenario, &options, &err);
-    if (status == RKT_OK)
-        return EXIT_DONE;
-    (void)fprintf(stderr, "ranktrace simulate: %s\n", err.text);
-    return status == RKT_ERR_INVALID ? EXIT_WRONG_USE : EXIT_FAILED;
+    return rkt_command_exit(&COMMAND, status, &err);
 }
