@@ -234,6 +234,17 @@ static enum rkt_status read_event(struct reader *reader, size_t end)
     return RKT_OK;
 }
 
+/* Is the event that ends at `end` a whole object with something behind it? With nothing behind it,
+ * an event that holds others has taken the end of the list for its own. */
+static bool is_whole_event(const struct reader *reader, size_t end)
+{
+    const struct rkt_json_window *window = &reader->window;
+
+    if (window->has_all && rkt_json_skip_padding(window->text, window->len, end) == window->len)
+        return false;
+    return rkt_json_is_object(reader->parser, window->text + window->at, end - window->at);
+}
+
 /*
  * Another event seems to begin inside the one here, at `next`: it is broken and given up, unless it
  * parses as it is.
@@ -257,7 +268,7 @@ static enum rkt_status read_doubtful(struct reader *reader, size_t next)
     limit = window->len - window->at < DOUBTFUL_BYTES_MAX ? window->len
                                                           : window->at + DOUBTFUL_BYTES_MAX;
     if (rkt_json_scan_strictly(window->text, limit, window->at, &end) == RKT_SCAN_FOUND &&
-        rkt_json_is_object(reader->parser, window->text + window->at, end - window->at)) {
+        is_whole_event(reader, end)) {
         used = end - window->at;
         switch (rkt_json_parse_object(reader->parser, window->text + window->at, used, &visitor,
                                       &used)) {
