@@ -77,9 +77,13 @@ void rkt_recover_files_release(struct rkt_recover_files *files)
 
 /* ---- frames of spools ---- */
 
-/* A frame that a spool has, by source and seq. */
+/*
+ * A frame that a spool has. Source and seq alone do not tell: rank 0 gave numbers of its own to what it
+ * said of a rank that it took for lost, and the rank went on counting.
+ */
 struct spooled {
-    uint64_t key;
+    uint64_t key; /* source and seq */
+    uint32_t payload_crc;
     bool is_written;
 };
 
@@ -95,9 +99,10 @@ struct merge {
     struct rkt_recover_counts counts;
 };
 
-static uint64_t key_of(const struct rkt_frame_head *head)
+static struct spooled spooled_of(const struct rkt_frame_head *head)
 {
-    return (uint64_t)head->source << 32 | head->seq;
+    return (struct spooled){.key = (uint64_t)head->source << 32 | head->seq,
+                            .payload_crc = head->payload_crc};
 }
 
 static int compare_spooled(const void *a, const void *b)
@@ -105,7 +110,9 @@ static int compare_spooled(const void *a, const void *b)
     const struct spooled *x = a;
     const struct spooled *y = b;
 
-    return (x->key > y->key) - (x->key < y->key);
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return (x->payload_crc > y->payload_crc) - (x->payload_crc < y->payload_crc);
 }
 
 static enum rkt_status note_spooled(void *ctx, const uint8_t *frame, size_t frame_bytes,
@@ -120,7 +127,7 @@ static enum rkt_status note_spooled(void *ctx, const uint8_t *frame, size_t fram
     if (!rkt_array_reserve((void **)&merge->spooled, &merge->spooled_cap, merge->spooled_count + 1,
                            sizeof(*merge->spooled)))
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu frames", merge->spooled_count);
-    merge->spooled[merge->spooled_count++] = (struct spooled){.key = key_of(&head)};
+    merge->spooled[merge->spooled_count++] = spooled_of(&head);
     return RKT_OK;
 }
 
@@ -135,7 +142,7 @@ static enum rkt_status note_all_spooled(struct merge *merge, struct rkt_error *e
         return status;
     qsort(merge->spooled, merge->spooled_count, sizeof(*merge->spooled), compare_spooled);
     for (size_t i = 1; i < merge->spooled_count; i++) {
-        if (merge->spooled[i].key != merge->spooled[kept].key)
+        if (compare_spooled(&merge->spooled[i], &merge->spooled[kept]) != 0)
             merge->spooled[++kept] = merge->spooled[i];
     }
     merge->spooled_count = kept + 1;
@@ -144,7 +151,7 @@ static enum rkt_status note_all_spooled(struct merge *merge, struct rkt_error *e
 
 static struct spooled *find_spooled(const struct merge *merge, const struct rkt_frame_head *head)
 {
-    struct spooled wanted = {.key = key_of(head)};
+    struct spooled wanted = spooled_of(head);
 
     if (merge->spooled_count == 0)
         return NULL;

@@ -68,6 +68,39 @@ grep -q ', 1 damaged' "$work/text" || fail "damage is not said: $(cat "$work/tex
 grep -q '1 damaged ones left behind' "$work/said" || fail "recover hides damage: $(cat "$work/said")"
 expect "$work/clean.rkt" health.is_complete true health.damaged_frames 0
 
+# Rank 0 took rank 1 for lost and gave numbers to what it said of it; the rank had gone on with the same
+# numbers, in its spool. Both are kept.
+mkdir "$work/lost"
+python3 - "$whole" "$work/lost" <<'PY'
+import struct
+import sys
+import zlib
+
+ALIGN, BATCHES = 6, (4, 7)
+with open(sys.argv[1], "rb") as file:
+    data = file.read()
+frames = []
+at = 0
+while data[at:at + 4] == b"RKTF":
+    end = at + 32 + struct.unpack_from("<I", data, at + 20)[0]
+    frames.append(data[at:end])
+    at = end
+of_rank_1 = [i for i, frame in enumerate(frames) if struct.unpack_from("<I", frame, 8)[0] == 1]
+batch = next(i for i in of_rank_1 if frames[i][5] in BATCHES)
+align = next(i for i in of_rank_1 if frames[i][5] == ALIGN)
+head = bytearray(frames[align][:28])
+head[12:16] = frames[batch][12:16]
+same_number = bytes(head) + struct.pack("<I", zlib.crc32(bytes(head))) + frames[align][32:]
+with open(sys.argv[2] + "/ranktrace-spool-1-9-a.rkt", "wb") as file:
+    file.write(frames[batch])
+with open(sys.argv[2] + "/timeline.rkt", "wb") as file:
+    file.write(b"".join(same_number if i == batch else frame for i, frame in enumerate(frames) if i != align))
+PY
+"$ranktrace" recover --force -o "$work/clean.rkt" "$work/lost" >"$work/said"
+grep -q ', 1 of them from spools' "$work/said" || fail "the spool's frame was left out: $(cat "$work/said")"
+expect "$work/clean.rkt" health.is_complete true totals.event_count 112 sources.1.event_count 56 \
+    sources.1.clock '"measured"'
+
 # Wrong use: one line, code 2, and nothing is overwritten.
 refused() {
     code=0
