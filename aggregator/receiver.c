@@ -88,16 +88,14 @@ static void remember_failure(struct rkt_receiver *receiver, const struct rkt_err
             err->text);
 }
 
-/* False: the frame is good, and not in the file. */
+/* False: the frame may be good, and is not in the file: its sender keeps it. */
 static bool store_frame(struct rkt_receiver *receiver, int rank, size_t frame_bytes)
 {
     struct rkt_error err = {0};
     enum rkt_status status;
 
-    if (receiver->has_failed)
+    if (receiver->has_failed || receiver->is_closed || receiver->senders[rank].is_ignored)
         return false;
-    if (receiver->is_closed || receiver->senders[rank].is_ignored)
-        return true;
     switch (rkt_source_streams_check(receiver->streams, rank, receiver->frame, frame_bytes, &err)) {
     case RKT_STREAM_BAD:
         say_bad(receiver, rank, &err);

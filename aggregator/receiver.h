@@ -11,7 +11,8 @@
  *          frames of one step share a sync. A frame that is bad or came twice is acknowledged too:
  *          its sender has nothing better to send.
  * Full:    a failed write is said once; the frames before it stay readable. It and all that follow
- *          are not acknowledged, so that their senders keep them.
+ *          are not acknowledged, so that their senders keep them; nor is what comes once the file is
+ *          closed, or from a rank that was given up.
  * Threads: one. Memory: one frame of the largest size (touched as used).
  */
 

@@ -442,19 +442,27 @@ static void give_up_sending(struct rkt_sidecar *sidecar, const char *why, uint64
     rkt_send_queue_abandon(sidecar->queue);
 }
 
+/* NULL: rank 0 may still take what waits for it. */
+static const char *why_sending_ends(const struct rkt_sidecar *sidecar, uint64_t now_ns)
+{
+    if (sidecar->link.has_store_failed)
+        return "rank 0 cannot write its file";
+    if (sidecar->link.has_leave)
+        return "rank 0 has closed its file";
+    if (now_ns - sidecar->job_end_ns > sidecar->config.drain_timeout_ns)
+        return "rank 0 did not take all in time";
+    return NULL;
+}
+
 static void step_flushing(struct rkt_sidecar *sidecar, uint64_t now_ns)
 {
-    bool is_late = now_ns - sidecar->job_end_ns > sidecar->config.drain_timeout_ns;
+    const char *why = why_sending_ends(sidecar, now_ns);
 
-    bool has_failed = sidecar->link.has_store_failed;
-
-    if (!rkt_send_queue_is_empty(sidecar->queue) && !is_late && !has_failed)
-        return;
-    if (!rkt_send_queue_is_empty(sidecar->queue))
-        give_up_sending(sidecar,
-                        has_failed ? "rank 0 cannot write its file"
-                                   : "rank 0 did not take all in time",
-                        now_ns - sidecar->job_end_ns);
+    if (!rkt_send_queue_is_empty(sidecar->queue)) {
+        if (!why)
+            return;
+        give_up_sending(sidecar, why, now_ns - sidecar->job_end_ns);
+    }
     (void)rkt_link_say(&sidecar->link, RKT_RUN_FLUSHED, 0, NULL);
     enter(sidecar, PHASE_WAITING, now_ns);
 }

@@ -176,6 +176,22 @@ static void what_the_disk_refused_is_never_acknowledged(void **state)
     assert_int_equal(f->acked_count, 0);
 }
 
+static void what_comes_too_late_for_the_file_is_never_acknowledged(void **state)
+{
+    struct fixture *f = *state;
+
+    create(f, false);
+    send_frame(f);
+    receive(f);
+    rkt_receiver_ignore(f->receiver, SENDER); /* taken for lost, and it speaks again */
+    send_frame(f);
+    receive(f);
+    assert_int_equal(rkt_receiver_close(f->receiver, NULL), RKT_OK);
+    send_frame(f);
+    receive(f);
+    assert_int_equal(f->acked_count, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -184,6 +200,7 @@ int main(void)
         TEST(a_frame_is_acknowledged_when_it_is_written),
         TEST(with_a_sync_the_disk_comes_first),
         TEST(what_the_disk_refused_is_never_acknowledged),
+        TEST(what_comes_too_late_for_the_file_is_never_acknowledged),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

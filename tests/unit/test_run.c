@@ -468,6 +468,22 @@ static void stop_closes_the_file_within_a_second(void **state)
         assert_true(source_of(run, number)->end.cut_short);
 }
 
+/* Its records go to no file: neither are they acknowledged, nor waited for. */
+static void job_that_ends_after_the_file_was_closed_is_not_held_up(void **state)
+{
+    struct run *run = *state;
+
+    start_jobs(run);
+    rkt_aggregator_stop(run->aggregator, run->now_ns);
+    run_for(run, 2 * S);
+    assert_int_equal(rkt_aggregator_phase_of(run->aggregator), RKT_AGGREGATOR_DONE);
+    for (int rank = 0; rank < RANKS; rank++)
+        end_job(run, rank, 0);
+    run_for(run, 5 * S); /* with the clock's last word: less than silence or draining takes */
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_true(run->ranks[rank].has_left);
+}
+
 static void every_wait_ends_on_wires_that_drop_frames(void **state)
 {
     struct run *run = *state;
@@ -549,6 +565,7 @@ int main(void)
         CASE(failed_job_ends_the_others_and_gives_its_code),
         CASE(hang_up_of_a_supervisor_ends_its_rank_not_the_run),
         CASE(stop_closes_the_file_within_a_second),
+        CASE(job_that_ends_after_the_file_was_closed_is_not_held_up),
         CASE(every_wait_ends_on_wires_that_drop_frames),
         CASE(wires_that_delay_double_and_corrupt_frames_spoil_only_those),
         CASE(rank_that_never_joins_is_described_as_lost),
