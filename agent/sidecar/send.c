@@ -9,6 +9,8 @@
 
 #include "agent/sidecar/spool.h"
 #include "common/checked.h"
+#include "common/frame.h"
+#include "common/log.h"
 #include "common/run_message.h"
 
 /* The last eighth of a spool is for what is never dropped while there is room. */
@@ -199,9 +201,22 @@ static enum rkt_status take_ack(struct rkt_send_queue *queue, struct rkt_error *
         count = queue->unacked_count;
     queue->unacked_count -= count;
     queue->counts.acked_frames += count;
+    rkt_log(RKT_LOG_DEBUG, "send", "acknowledged", "frames=%llu",
+            (unsigned long long)queue->counts.acked_frames);
     for (uint32_t i = 0; i < count && !queue->is_abandoned; i++)
         forget_oldest(queue);
     return RKT_OK;
+}
+
+/* In the order of the acknowledgements: the first `frames` of these are in rank 0's file. */
+static void log_sent(const uint8_t *bytes, size_t frame_bytes)
+{
+    struct rkt_frame_head head;
+
+    if (rkt_log_is_on("send", RKT_LOG_DEBUG) &&
+        rkt_frame_head_decode(bytes, frame_bytes, &head, NULL) == RKT_OK)
+        rkt_log(RKT_LOG_DEBUG, "send", "sent", "source=%u seq=%u bytes=%zu", head.source, head.seq,
+                frame_bytes);
 }
 
 static enum rkt_status send_next(struct rkt_send_queue *queue, struct rkt_error *err)
@@ -216,6 +231,7 @@ static enum rkt_status send_next(struct rkt_send_queue *queue, struct rkt_error 
         status = rkt_transport_send(queue->transport, 0, RKT_TAG_FRAME, bytes, frame_bytes, err);
     if (status != RKT_OK)
         return status;
+    log_sent(bytes, frame_bytes);
     queue->unacked_count++;
     queue->counts.sent_bytes += frame_bytes;
     if (queue->first_unsent)
