@@ -123,7 +123,7 @@ static void make_trace(struct recipe *recipe, struct trace *trace)
         if (trace->event_count > 0)
             trace->text[trace->len++] = ',';
         trace->is_whole[trace->event_count] = !damage(event, &len, recipe);
-        trace->is_begun[trace->event_count] = strncmp(event, "{\"ph\":", 6) == 0;
+        trace->is_begun[trace->event_count] = len >= 6 && memcmp(event, "{\"ph\":", 6) == 0;
         trace->starts[trace->event_count] = trace->len;
         trace->lens[trace->event_count] = len;
         memcpy(trace->text + trace->len, event, len);
