@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "aggregator/clock_answer.h"
 #include "aggregator/finish.h"
@@ -25,6 +26,7 @@ struct rkt_aggregator {
     struct rkt_run_state *state;
     struct rkt_window_orders *windows;
     struct rkt_peer_info *peers;
+    int *leaders; /* NULL: rank 0 leads all */
 
     uint64_t now_ns; /* of the step under way */
     uint64_t heartbeat_due_ns;
@@ -42,6 +44,18 @@ static uint64_t read_raw(void *ctx)
     return rkt_now_raw_ns();
 }
 
+static bool copy_leaders(struct rkt_aggregator *aggregator)
+{
+    size_t bytes = (size_t)aggregator->rank_count * sizeof(*aggregator->leaders);
+
+    if (!aggregator->config.leaders)
+        return true;
+    aggregator->leaders = malloc(bytes);
+    if (aggregator->leaders)
+        memcpy(aggregator->leaders, aggregator->config.leaders, bytes);
+    return aggregator->leaders;
+}
+
 static enum rkt_status create_parts(struct rkt_aggregator *aggregator, uint64_t now_ns,
                                     struct rkt_error *err)
 {
@@ -49,8 +63,15 @@ static enum rkt_status create_parts(struct rkt_aggregator *aggregator, uint64_t 
     const struct rkt_window_orders_config windows = {.rank_count = aggregator->rank_count,
                                                      .delay_ns = config->window_delay_ns,
                                                      .duration_ns = config->window_duration_ns};
+    struct rkt_receiver_config receiver = {.transport = config->transport,
+                                           .store_path = config->store_path,
+                                           .run = config->run,
+                                           .needs_sync = config->needs_sync};
     enum rkt_status status;
 
+    if (!copy_leaders(aggregator))
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a run of %d", aggregator->rank_count);
+    receiver.leaders = aggregator->leaders;
     aggregator->windows = rkt_window_orders_create(&windows);
     aggregator->state = rkt_run_state_create(aggregator->rank_count, now_ns);
     aggregator->peers = calloc((size_t)aggregator->rank_count, sizeof(*aggregator->peers));
@@ -60,8 +81,7 @@ static enum rkt_status create_parts(struct rkt_aggregator *aggregator, uint64_t 
     aggregator->peers[0].is_per_node = config->is_per_node;
     status = rkt_clock_answer_create(config->transport, read_raw, NULL, &aggregator->clocks, err);
     if (status == RKT_OK)
-        status = rkt_receiver_create(config->transport, config->store_path, config->run,
-                                     config->needs_sync, &aggregator->receiver, err);
+        status = rkt_receiver_create(&receiver, &aggregator->receiver, err);
     return status;
 }
 
@@ -94,6 +114,7 @@ void rkt_aggregator_destroy(struct rkt_aggregator *aggregator)
     rkt_run_state_destroy(aggregator->state);
     rkt_window_orders_destroy(aggregator->windows);
     free(aggregator->peers);
+    free(aggregator->leaders);
     free(aggregator);
 }
 
@@ -147,6 +168,10 @@ static void welcome(struct rkt_aggregator *aggregator, int rank,
     (void)snprintf(peer->node.boot_id, sizeof(peer->node.boot_id), "%s", hello->boot_id);
     if (is_clock_leader(aggregator, rank))
         message.flags |= RKT_RUN_FLAG_CLOCK_LEADER;
+    if (aggregator->leaders && aggregator->leaders[rank] != 0) {
+        message.flags |= RKT_RUN_FLAG_HAS_LEADER;
+        message.leader = (uint32_t)aggregator->leaders[rank];
+    }
     (void)snprintf(message.host, sizeof(message.host), "%s", aggregator->config.master_host);
     say(aggregator, rank, &message);
     if (aggregator->has_said_failed)
@@ -292,8 +317,10 @@ static void log_totals(const struct rkt_aggregator *aggregator)
         total.gap_count += counts.gap_count;
     }
     rkt_log(RKT_LOG_INFO, "aggregator", "the file is closed",
-            "frames=%llu bytes=%llu bad=%llu twice=%llu missing=%llu lost_ranks=%d whole=%d",
+            "frames=%llu bundled=%llu bytes=%llu bad=%llu twice=%llu missing=%llu lost_ranks=%d "
+            "whole=%d",
             (unsigned long long)total.frame_count,
+            (unsigned long long)rkt_receiver_bundled_frames(aggregator->receiver),
             (unsigned long long)rkt_receiver_bytes(aggregator->receiver),
             (unsigned long long)total.bad_count, (unsigned long long)total.duplicate_count,
             (unsigned long long)total.gap_count, rkt_run_state_lost_count(aggregator->state),
@@ -409,6 +436,11 @@ void rkt_aggregator_release(struct rkt_aggregator *aggregator, uint64_t now_ns)
 enum rkt_aggregator_phase rkt_aggregator_phase_of(const struct rkt_aggregator *aggregator)
 {
     return aggregator->phase;
+}
+
+uint64_t rkt_aggregator_bundled_frames(const struct rkt_aggregator *aggregator)
+{
+    return rkt_receiver_bundled_frames(aggregator->receiver);
 }
 
 bool rkt_aggregator_is_file_whole(const struct rkt_aggregator *aggregator)

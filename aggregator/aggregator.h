@@ -41,6 +41,7 @@ struct rkt_aggregator_config {
     struct rkt_node_id node;
     const char *master_host;
     uint16_t master_port; /* free on this host a moment ago */
+    const int *leaders;   /* by rank: who leads its group; copied. NULL: rank 0 leads all */
     bool is_per_node;
     bool is_abort_on_failure;
     bool needs_sync; /* an acknowledged record survives a power loss */
@@ -70,5 +71,7 @@ void rkt_aggregator_release(struct rkt_aggregator *aggregator, uint64_t now_ns);
 enum rkt_aggregator_phase rkt_aggregator_phase_of(const struct rkt_aggregator *aggregator);
 /* The file has its index and trailer; false: it is readable as far as it goes. */
 bool rkt_aggregator_is_file_whole(const struct rkt_aggregator *aggregator);
+/* How many frames came by the leaders of groups. */
+uint64_t rkt_aggregator_bundled_frames(const struct rkt_aggregator *aggregator);
 
 #endif

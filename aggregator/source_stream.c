@@ -113,6 +113,11 @@ enum rkt_stream_verdict rkt_source_streams_check(struct rkt_source_streams *stre
     return RKT_STREAM_TAKE;
 }
 
+void rkt_source_streams_refuse(struct rkt_source_streams *streams, int rank)
+{
+    streams->ranks[rank].counts.bad_count++;
+}
+
 void rkt_source_streams_counts(const struct rkt_source_streams *streams, int rank,
                                struct rkt_stream_counts *counts_out)
 {

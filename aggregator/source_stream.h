@@ -23,7 +23,7 @@ struct rkt_source_streams;
 
 struct rkt_stream_counts {
     uint64_t frame_count;
-    uint64_t bad_count;       /* refused: head, crc, or another rank's source */
+    uint64_t bad_count;       /* refused: head, crc, another rank's source, a bad bundle */
     uint64_t duplicate_count; /* came twice, kept once */
     uint64_t gap_count;       /* never came, by gaps in seq */
 };
@@ -41,6 +41,9 @@ enum rkt_stream_verdict {
 enum rkt_stream_verdict rkt_source_streams_check(struct rkt_source_streams *streams, int rank,
                                                  const uint8_t *frame, size_t frame_bytes,
                                                  struct rkt_error *err);
+
+/* Something else of this rank that is not stored: counts as bad. */
+void rkt_source_streams_refuse(struct rkt_source_streams *streams, int rank);
 
 void rkt_source_streams_counts(const struct rkt_source_streams *streams, int rank,
                                struct rkt_stream_counts *counts_out);

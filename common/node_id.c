@@ -31,6 +31,20 @@ void rkt_node_id_read(struct rkt_node_id *id_out)
         id_out->time_namespace = (uint64_t)ns.st_ino;
 }
 
+/* FNV-1a, the text's end too */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    do
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    while (*text++);
+    return hash;
+}
+
+uint64_t rkt_node_id_number(const struct rkt_node_id *id)
+{
+    return hash_text(hash_text(0xcbf29ce484222325u, id->host), id->boot_id);
+}
+
 bool rkt_node_id_shares_clock(const struct rkt_node_id *a, const struct rkt_node_id *b)
 {
     return a->boot_id[0] != '\0' && strcmp(a->boot_id, b->boot_id) == 0 &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/run_message.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "common/bytes.h"
@@ -9,12 +10,14 @@
 #define RUN_MAGIC 0x524b5452u
 #define RUN_HEAD_BYTES 24u /* magic, major, type, flags, value, time namespace */
 #define STEP_BYTES 8u      /* behind the texts, where there is one */
+#define LEADER_BYTES 4u    /* behind those, where there is one */
 #define CLOCK_HEAD_BYTES 28u
 #define STAMPS_BYTES 32u
 
 _Static_assert(RKT_SOURCE_COUNT_MAX <= RKT_STORE_SOURCE_COUNT_MAX, "the store takes all numbers");
-_Static_assert(RUN_HEAD_BYTES + 3 + 40 + 128 + 128 + STEP_BYTES <= RKT_RUN_MESSAGE_BYTES_MAX,
-               "texts and step fit");
+_Static_assert(RUN_HEAD_BYTES + 3 + 40 + 128 + 128 + STEP_BYTES + LEADER_BYTES <=
+                   RKT_RUN_MESSAGE_BYTES_MAX,
+               "texts, step and leader fit");
 _Static_assert(CLOCK_HEAD_BYTES + RKT_CLOCK_KEPT_MAX * STAMPS_BYTES <= RKT_CLOCK_MESSAGE_BYTES_MAX,
                "kept exchanges fit");
 
@@ -60,7 +63,27 @@ size_t rkt_run_message_encode(const struct rkt_run_message *message, uint8_t *bu
         rkt_put_u64(at, message->step);
         at += STEP_BYTES;
     }
+    if (message->flags & RKT_RUN_FLAG_HAS_LEADER) {
+        rkt_put_u32(at, message->leader);
+        at += LEADER_BYTES;
+    }
     return (size_t)(at - buf);
+}
+
+/* What the flags say is behind the texts; false when it is not. */
+static bool get_numbers(const uint8_t *at, const uint8_t *end, struct rkt_run_message *message)
+{
+    bool has_step = message->flags & RKT_RUN_FLAG_HAS_STEP;
+    bool has_leader = message->flags & RKT_RUN_FLAG_HAS_LEADER;
+    size_t need = (has_step ? STEP_BYTES : 0) + (has_leader ? LEADER_BYTES : 0);
+
+    if ((size_t)(end - at) < need)
+        return false;
+    if (has_step)
+        message->step = rkt_get_u64(at);
+    if (has_leader)
+        message->leader = rkt_get_u32(at + (has_step ? STEP_BYTES : 0));
+    return true;
 }
 
 enum rkt_status rkt_run_message_decode(const uint8_t *buf, size_t len_bytes,
@@ -83,10 +106,8 @@ enum rkt_status rkt_run_message_decode(const uint8_t *buf, size_t len_bytes,
     at = get_text(at, end, message.boot_id, sizeof(message.boot_id));
     at = get_text(at, end, message.host, sizeof(message.host));
     at = get_text(at, end, message.text, sizeof(message.text));
-    if (!at || (message.flags & RKT_RUN_FLAG_HAS_STEP && (size_t)(end - at) < STEP_BYTES))
+    if (!at || !get_numbers(at, end, &message))
         return rkt_fail(err, RKT_ERR_FORMAT, "run message of %zu bytes is cut", len_bytes);
-    if (message.flags & RKT_RUN_FLAG_HAS_STEP)
-        message.step = rkt_get_u64(at);
     *message_out = message;
     return RKT_OK;
 }

@@ -7,7 +7,7 @@
  *
  *     sidecar                                rank 0 (aggregator)
  *     HELLO (who, which clock)       ->
- *                                    <-      WELCOME (where rank 0 is) or REFUSED (why)
+ *                                    <-      WELCOME (where rank 0 is, who leads) or REFUSED (why)
  *     HEARTBEAT each second (step)   ->  <-  HEARTBEAT each second
  *     frames                         ->  <-  ACK (written)
  *     JOB_FAILED                     ->  <-  ABORT to all
@@ -15,6 +15,12 @@
  *                                    <-      STORE_FAILED: no frame is written any more
  *     FLUSHED: nothing more comes    ->
  *                                    <-      LEAVE: store and report are closed
+ *
+ * Where WELCOME names a leader, frames go to that sidecar, and are acknowledged by it (bundle.h).
+ *
+ *     sidecar                                leader of its group
+ *     HEARTBEAT each second          ->  <-  HEARTBEAT, as an answer
+ *     frames                         ->  <-  ACK (written by rank 0)
  *
  * A clock burst, one child at a time; while it lasts both sides poll without sleeping:
  *
@@ -69,6 +75,7 @@ enum rkt_run_flag {
     RKT_RUN_FLAG_RANK_KNOWN = 8,   /* HELLO: value is the rank that its job is */
     RKT_RUN_FLAG_HAS_STEP = 16,    /* the message has a step */
     RKT_RUN_FLAG_IS_OPEN = 32,     /* TOGGLE: capture is open; WINDOW: it shall be */
+    RKT_RUN_FLAG_HAS_LEADER = 64,  /* WELCOME: the message has a leader */
 };
 
 struct rkt_run_message {
@@ -85,6 +92,7 @@ struct rkt_run_message {
      * its start. WINDOW: the one with which the order takes effect; none: at once.
      */
     uint64_t step;
+    uint32_t leader;  /* where the flags say so: the rank that frames go to */
     char boot_id[40]; /* HELLO: two sidecars with equal ids and namespaces share a clock */
     char host[128];   /* HELLO, WELCOME: the sender's host */
     char text[128];   /* REFUSED: why */

@@ -3,16 +3,19 @@
 #define RKT_COMMON_TRANSPORT_H
 
 /*
- * transport - messages between the sidecars of a run and the aggregator on rank 0.
+ * transport - messages between the sidecars of a run, the leaders of groups of them, and the
+ * aggregator on rank 0.
  *
  * Place:   send -> [transport] -> receive. Three kinds: mpi (transport_mpi.c, the one owner
  *          of mpi.h), local (one process, a queue), loop (tests: drops, delays, duplicates).
  * Order:   messages from one sender with one tag arrive in the order sent. Rank 0 holds a
- *          sidecar and the aggregator, so a tag has one direction: what goes up is received by
- *          the aggregator, what goes down by a sidecar. A send to oneself is allowed.
+ *          sidecar and the aggregator, a leader a sidecar and a relay, so a tag has one direction:
+ *          what goes up is received by the aggregator or the relay, what goes down by a sidecar
+ *          (a bundle's acknowledgement by the relay). A send to oneself is allowed.
  * Threads: one thread makes all calls of a process.
  * Waiting: no call blocks (create may: MPI_Init). Poll and sleep in between.
- * Lost peers: a send to a dead peer stalls without an error; callers keep timeouts.
+ * Lost peers: a send to a dead peer stalls without an error; callers keep timeouts. It takes
+ *          nothing from what may be on its way to others.
  */
 
 #include <stdbool.h>
@@ -28,6 +31,8 @@ enum rkt_tag {
     RKT_TAG_CONTROL_DOWN = 4, /* the run protocol */
     RKT_TAG_CLOCK_UP = 5,     /* clock exchanges (run_message.h) */
     RKT_TAG_CLOCK_DOWN = 6,   /* clock exchanges */
+    RKT_TAG_BUNDLE = 7,       /* up, leader to rank 0: frames of a group (bundle.h) */
+    RKT_TAG_BUNDLE_ACK = 8,   /* down to the leader: frames written (bundle.h) */
     RKT_TAG_COUNT
 };
 
@@ -42,7 +47,9 @@ struct rkt_transport;
 struct rkt_transport_ops {
     int (*rank)(struct rkt_transport *t);
     int (*size)(struct rkt_transport *t);
-    /* Takes a copy of the bytes. RKT_AGAIN (frames only): too much in flight, try later. */
+    /* Rank 0: ranks with equal numbers are on one node. */
+    uint64_t (*node)(struct rkt_transport *t, int rank);
+    /* Takes a copy. RKT_AGAIN (frames and bundles): too much is on its way there, try later. */
     enum rkt_status (*send)(struct rkt_transport *t, int to, enum rkt_tag tag, const void *data,
                             size_t len_bytes, struct rkt_error *err);
     /*
@@ -70,6 +77,17 @@ static inline int rkt_transport_rank(struct rkt_transport *t)
 static inline int rkt_transport_size(struct rkt_transport *t)
 {
     return t->ops->size(t);
+}
+
+static inline uint64_t rkt_transport_node(struct rkt_transport *t, int rank)
+{
+    return t->ops->node(t, rank);
+}
+
+/* The tags of which much may be on its way. */
+static inline bool rkt_tag_is_of_frames(enum rkt_tag tag)
+{
+    return tag == RKT_TAG_FRAME || tag == RKT_TAG_BUNDLE;
 }
 
 static inline enum rkt_status rkt_transport_send(struct rkt_transport *t, int to, enum rkt_tag tag,

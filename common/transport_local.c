@@ -26,6 +26,12 @@ static int local_size(struct rkt_transport *t)
     return 1;
 }
 
+static uint64_t local_node(struct rkt_transport *t, int rank)
+{
+    (void)t;
+    return (uint64_t)rank;
+}
+
 static enum rkt_status local_send(struct rkt_transport *t, int to, enum rkt_tag tag,
                                   const void *data, size_t len_bytes, struct rkt_error *err)
 {
@@ -33,7 +39,7 @@ static enum rkt_status local_send(struct rkt_transport *t, int to, enum rkt_tag 
 
     if (to != 0)
         return rkt_fail(err, RKT_ERR_INVALID, "rank %d in a run of one", to);
-    if (tag == RKT_TAG_FRAME && local->queue.held_bytes > 0 &&
+    if (rkt_tag_is_of_frames(tag) && local->queue.held_bytes > 0 &&
         local->queue.held_bytes + len_bytes > HELD_BYTES_MAX)
         return RKT_AGAIN;
     return rkt_message_queue_push(&local->queue, 0, tag, data, len_bytes, err);
@@ -66,6 +72,7 @@ static void local_destroy(struct rkt_transport *t, bool is_clean)
 static const struct rkt_transport_ops LOCAL_OPS = {
     .rank = local_rank,
     .size = local_size,
+    .node = local_node,
     .send = local_send,
     .receive = local_receive,
     .progress = local_progress,

@@ -15,8 +15,11 @@
 #include <mpi.h>
 
 #include "common/array.h"
+#include "common/bytes.h"
 #include "common/message_queue.h"
+#include "common/node_id.h"
 
+/* To one peer, and from all. */
 #define FLIGHT_BYTES_MAX ((size_t)64 << 20)
 #define FLIGHT_COUNT_MAX 4096u
 /* MPI_Finalize waits for every peer; where one is gone after all, the kernel ends the wait. */
@@ -24,6 +27,7 @@
 
 /* Beside those of enum rkt_tag. */
 #define CALL_TAG 100
+#define CALL_BYTES 8u /* the number of the caller's node */
 
 /* A message on its way, out or in. */
 struct flight {
@@ -47,6 +51,8 @@ struct mpi_transport {
     struct rkt_transport base; /* first: a transport is cast to its kind */
     int rank;
     int size;
+    uint64_t *nodes;      /* rank 0: of each rank */
+    size_t *out_bytes_to; /* by peer: of those in `out` */
     struct flight_list out;
     struct flight_list in;
     struct rkt_message_queue self;
@@ -98,6 +104,25 @@ static int mpi_size(struct rkt_transport *t)
     return ((struct mpi_transport *)t)->size;
 }
 
+static uint64_t mpi_node(struct rkt_transport *t, int rank)
+{
+    return ((struct mpi_transport *)t)->nodes[rank];
+}
+
+/* The dead keep what is on its way to them, and nothing else. */
+static bool is_full(const struct mpi_transport *mpi, int to)
+{
+    size_t bytes = to == mpi->rank ? mpi->self.held_bytes : mpi->out_bytes_to[to];
+
+    return bytes > FLIGHT_BYTES_MAX;
+}
+
+static void remove_sent(struct mpi_transport *mpi, size_t index)
+{
+    mpi->out_bytes_to[mpi->out.items[index].peer] -= mpi->out.items[index].len_bytes;
+    remove_flight(&mpi->out, index);
+}
+
 /* The checker wants each request completed where it was made; progress and receive do it. */
 // NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker)
 static enum rkt_status mpi_send(struct rkt_transport *t, int to, enum rkt_tag tag, const void *data,
@@ -110,7 +135,7 @@ static enum rkt_status mpi_send(struct rkt_transport *t, int to, enum rkt_tag ta
     if (to < 0 || to >= mpi->size || len_bytes > INT_MAX)
         return rkt_fail(err, RKT_ERR_INVALID, "%zu bytes to rank %d in a run of %d", len_bytes, to,
                         mpi->size);
-    if (tag == RKT_TAG_FRAME && mpi->out.held_bytes + mpi->self.held_bytes > FLIGHT_BYTES_MAX)
+    if (rkt_tag_is_of_frames(tag) && is_full(mpi, to))
         return RKT_AGAIN;
     if (to == mpi->rank)
         return rkt_message_queue_push(&mpi->self, to, tag, data, len_bytes, err);
@@ -119,13 +144,14 @@ static enum rkt_status mpi_send(struct rkt_transport *t, int to, enum rkt_tag ta
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a message of %zu bytes", len_bytes);
     flight->peer = to;
     flight->tag = tag;
+    mpi->out_bytes_to[to] += len_bytes;
     if (len_bytes > 0)
         memcpy(flight->bytes, data, len_bytes);
     code = MPI_Isend(flight->bytes, (int)len_bytes, MPI_BYTE, to, (int)tag, MPI_COMM_WORLD,
                      &flight->request);
     if (code == MPI_SUCCESS)
         return RKT_OK;
-    remove_flight(&mpi->out, mpi->out.count - 1);
+    remove_sent(mpi, mpi->out.count - 1);
     return fail_mpi(err, "MPI_Isend", code);
 }
 // NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker)
@@ -227,9 +253,16 @@ static bool mpi_progress(struct rkt_transport *t)
 
     for (size_t i = mpi->out.count; i-- > 0;) {
         if (is_done(&mpi->out.items[i]))
-            remove_flight(&mpi->out, i);
+            remove_sent(mpi, i);
     }
     return mpi->out.count > 0;
+}
+
+static void free_parts(struct mpi_transport *mpi)
+{
+    free(mpi->nodes);
+    free(mpi->out_bytes_to);
+    free(mpi);
 }
 
 /*
@@ -247,18 +280,19 @@ static void mpi_destroy(struct rkt_transport *t, bool is_clean)
     (void)MPI_Finalize();
     (void)alarm(0);
     while (mpi->out.count > 0)
-        remove_flight(&mpi->out, mpi->out.count - 1);
+        remove_sent(mpi, mpi->out.count - 1);
     while (mpi->in.count > 0)
         remove_flight(&mpi->in, mpi->in.count - 1);
     free(mpi->out.items);
     free(mpi->in.items);
     rkt_message_queue_release(&mpi->self);
-    free(mpi);
+    free_parts(mpi);
 }
 
 static const struct rkt_transport_ops MPI_OPS = {
     .rank = mpi_rank,
     .size = mpi_size,
+    .node = mpi_node,
     .send = mpi_send,
     .receive = mpi_receive,
     .progress = mpi_progress,
@@ -284,24 +318,52 @@ static void choose_components(void)
 }
 
 /*
- * Everyone calls on rank 0 before rank 0 sends to anyone. Connections are made at the first
- * message, and where both ends make one at the same moment, Open MPI 4.1's TCP may drop both.
+ * Everyone calls on rank 0 before rank 0 sends to anyone, and says which node it is on. Connections
+ * are made at the first message, and where both ends make one at the same moment, Open MPI 4.1's TCP
+ * may drop both.
  */
-static enum rkt_status call_on_rank_0(const struct mpi_transport *mpi, struct rkt_error *err)
+static enum rkt_status call_on_rank_0(struct mpi_transport *mpi, struct rkt_error *err)
 {
+    struct rkt_node_id id;
+    uint8_t buf[CALL_BYTES];
     int code = MPI_SUCCESS;
 
-    if (mpi->rank != 0)
-        code = MPI_Send(NULL, 0, MPI_BYTE, 0, CALL_TAG, MPI_COMM_WORLD);
-    for (int i = 1; mpi->rank == 0 && i < mpi->size && code == MPI_SUCCESS; i++)
-        code = MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, CALL_TAG, MPI_COMM_WORLD,
-                        MPI_STATUS_IGNORE);
+    rkt_node_id_read(&id);
+    if (mpi->rank != 0) {
+        rkt_put_u64(buf, rkt_node_id_number(&id));
+        code = MPI_Send(buf, sizeof(buf), MPI_BYTE, 0, CALL_TAG, MPI_COMM_WORLD);
+    } else {
+        mpi->nodes[0] = rkt_node_id_number(&id);
+    }
+    for (int i = 1; mpi->rank == 0 && i < mpi->size && code == MPI_SUCCESS; i++) {
+        MPI_Status mpi_status;
+
+        code = MPI_Recv(buf, sizeof(buf), MPI_BYTE, MPI_ANY_SOURCE, CALL_TAG, MPI_COMM_WORLD,
+                        &mpi_status);
+        if (code == MPI_SUCCESS)
+            mpi->nodes[mpi_status.MPI_SOURCE] = rkt_get_u64(buf);
+    }
     return code == MPI_SUCCESS ? RKT_OK : fail_mpi(err, "first message to rank 0", code);
+}
+
+static enum rkt_status set_up(struct mpi_transport *mpi, struct rkt_error *err)
+{
+    (void)MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    (void)MPI_Comm_rank(MPI_COMM_WORLD, &mpi->rank);
+    (void)MPI_Comm_size(MPI_COMM_WORLD, &mpi->size);
+    mpi->base.ops = &MPI_OPS;
+    rkt_message_queue_init(&mpi->self);
+    mpi->nodes = calloc((size_t)mpi->size, sizeof(*mpi->nodes));
+    mpi->out_bytes_to = calloc((size_t)mpi->size, sizeof(*mpi->out_bytes_to));
+    if (!mpi->nodes || !mpi->out_bytes_to)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a run of %d", mpi->size);
+    return call_on_rank_0(mpi, err);
 }
 
 enum rkt_status rkt_transport_mpi_create(struct rkt_transport **out, struct rkt_error *err)
 {
     struct mpi_transport *mpi = calloc(1, sizeof(*mpi));
+    enum rkt_status status;
     int provided = 0;
     int code;
 
@@ -309,19 +371,11 @@ enum rkt_status rkt_transport_mpi_create(struct rkt_transport **out, struct rkt_
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the MPI transport");
     choose_components();
     code = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
-    if (code != MPI_SUCCESS) {
-        free(mpi);
-        return fail_mpi(err, "MPI_Init_thread", code);
+    status = code == MPI_SUCCESS ? set_up(mpi, err) : fail_mpi(err, "MPI_Init_thread", code);
+    if (status != RKT_OK) {
+        free_parts(mpi);
+        return status;
     }
-    (void)MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    (void)MPI_Comm_rank(MPI_COMM_WORLD, &mpi->rank);
-    (void)MPI_Comm_size(MPI_COMM_WORLD, &mpi->size);
-    mpi->base.ops = &MPI_OPS;
-    if (call_on_rank_0(mpi, err) != RKT_OK) {
-        free(mpi);
-        return RKT_ERR_MPI;
-    }
-    rkt_message_queue_init(&mpi->self);
     *out = &mpi->base;
     return RKT_OK;
 }

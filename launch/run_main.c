@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "common/options.h"
 #include "launch/capture_options.h"
+#include "launch/fan_in.h"
 #include "launch/install.h"
 #include "launch/run_check.h"
 #include "launch/supervisor.h"
@@ -29,6 +30,7 @@ struct run_options {
     struct rkt_capture_options asked;
     struct rkt_window_options when;
     const char *on_usr2;
+    const char *fan_in;
     uint64_t spool_bytes;
     const char *spool_dir;
     bool needs_sync;
@@ -58,6 +60,10 @@ static const struct rkt_option OPTIONS[] = {
      "where it waits (default: the output folder, or TMPDIR on nodes without)"},
     {"fsync", 0, "RANKTRACE_FSYNC", RKT_OPTION_FLAG, FIELD(needs_sync), NULL, NULL,
      "what rank 0 has taken survives a power loss; waits for its disk"},
+    {"fan-in", 0, "RANKTRACE_FAN_IN", RKT_OPTION_STRING, FIELD(fan_in), "HOW", "auto",
+     "way of the records to rank 0: star, from every rank; tree, by one rank of each node; tree:K, "
+     "by "
+     "every K-th rank; auto: tree from 65 nodes on"},
     {"no-report", 0, "RANKTRACE_NO_REPORT", RKT_OPTION_FLAG, FIELD(has_no_report), NULL, NULL,
      "stop after the timeline"},
     {"hold", 0, "RANKTRACE_HOLD", RKT_OPTION_DURATION, FIELD(hold_ns), "TIME", "30s",
@@ -226,6 +232,7 @@ static enum rkt_status check(const struct run_options *options, char *const *com
 {
     struct rkt_capture_config capture;
     struct rkt_window_plan windows;
+    struct rkt_fan_in fan_in;
     uint64_t gpu_interval_ns;
     enum rkt_status status;
 
@@ -241,6 +248,8 @@ static enum rkt_status check(const struct run_options *options, char *const *com
         status = rkt_capture_options_gpu_interval(&options->asked, &gpu_interval_ns, err);
     if (status == RKT_OK)
         status = read_on_usr2(options->on_usr2, &config->on_usr2, err);
+    if (status == RKT_OK)
+        status = rkt_fan_in_read(options->fan_in, &fan_in, err);
     if (status != RKT_OK)
         return status;
     config->job.plan.has_no_nvtx = !(capture.mask & RKT_CAPTURE_NVTX);
@@ -320,6 +329,7 @@ static bool export_storage(const struct run_options *options)
     /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
     return setenv("RANKTRACE_SPOOL", bytes, 1) == 0 &&
            setenv("RANKTRACE_FSYNC", options->needs_sync ? "1" : "0", 1) == 0 &&
+           setenv("RANKTRACE_FAN_IN", options->fan_in, 1) == 0 &&
            (!options->spool_dir || setenv("RANKTRACE_SPOOL_DIR", options->spool_dir, 1) == 0);
     /* NOLINTEND(concurrency-mt-unsafe) */
 }

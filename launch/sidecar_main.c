@@ -16,6 +16,7 @@
 #include "agent/sidecar/sidecar.h"
 #include "agent/sidecar/spool.h"
 #include "aggregator/aggregator.h"
+#include "aggregator/relay.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/node_id.h"
@@ -38,7 +39,9 @@ struct program {
     struct rkt_run_info run;
     struct rkt_sidecar *sidecar;
     struct rkt_aggregator *aggregator; /* rank 0 */
+    struct rkt_relay *relay;           /* leaders of groups */
     struct rkt_pace pace;
+    bool has_no_relay; /* there should be one, and cannot */
     bool has_said_closed;
     uint64_t closed_ns;
 };
@@ -77,8 +80,22 @@ static void describe_run(struct program *program)
     (void)snprintf(run->host, sizeof(run->host), "%s", program->node.host);
 }
 
+/* NULL: rank 0 leads all, or memory is out. The caller's, free(). */
+static int *make_groups(const struct program *program)
+{
+    int *leaders = calloc((size_t)rkt_transport_size(program->transport), sizeof(*leaders));
+
+    if (leaders && !rkt_fan_in_groups(&program->options.groups, program->transport, leaders)) {
+        free(leaders);
+        leaders = NULL;
+    }
+    return leaders;
+}
+
 static enum rkt_status create_aggregator(struct program *program, struct rkt_error *err)
 {
+    enum rkt_status status;
+    int *leaders;
     bool is_alone = rkt_transport_size(program->transport) == 1;
     struct rkt_aggregator_config config = {
         .transport = program->transport,
@@ -100,7 +117,11 @@ static enum rkt_status create_aggregator(struct program *program, struct rkt_err
                  program->options.output) >= (int)sizeof(program->store_path))
         return rkt_fail(err, RKT_ERR_INVALID, "the path of the output folder is too long");
     describe_run(program);
-    return rkt_aggregator_create(&config, rkt_now_raw_ns(), &program->aggregator, err);
+    leaders = make_groups(program);
+    config.leaders = leaders;
+    status = rkt_aggregator_create(&config, rkt_now_raw_ns(), &program->aggregator, err);
+    free(leaders);
+    return status;
 }
 
 /* A folder of this node: the output folder need not be there on every one. */
@@ -210,6 +231,19 @@ static void step_end(struct program *program, uint64_t now_ns)
         rkt_aggregator_release(program->aggregator, now_ns);
 }
 
+/* Where there can be no relay its members hear nothing of it, and send to rank 0 after a while. */
+static bool step_relay(struct program *program)
+{
+    struct rkt_error err = {0};
+
+    if (!program->relay && !program->has_no_relay && rkt_sidecar_is_leader(program->sidecar) &&
+        rkt_relay_create(program->transport, &program->relay, &err) != RKT_OK) {
+        program->has_no_relay = true;
+        rkt_log(RKT_LOG_ERROR, "sidecar", "cannot lead its group", "reason=\"%s\"", err.text);
+    }
+    return program->relay && rkt_relay_step(program->relay);
+}
+
 static bool is_done(const struct program *program, struct rkt_sidecar_leave *leave_out)
 {
     return rkt_sidecar_has_left(program->sidecar, leave_out) &&
@@ -227,6 +261,7 @@ static struct rkt_sidecar_leave loop(struct program *program)
         uint64_t sleep_ns;
 
         rkt_sidecar_step(program->sidecar, now_ns, &activity);
+        activity.wants_soon |= step_relay(program);
         if (program->aggregator) {
             activity.wants_now |= rkt_aggregator_step(program->aggregator, now_ns);
             step_end(program, now_ns);
@@ -241,6 +276,7 @@ static struct rkt_sidecar_leave loop(struct program *program)
 static void destroy(struct program *program, bool is_clean)
 {
     rkt_sidecar_destroy(program->sidecar);
+    rkt_relay_destroy(program->relay);
     rkt_aggregator_destroy(program->aggregator);
     rkt_transport_destroy(program->transport, is_clean);
     if (program->listen_fd >= 0) { /* else the socket there is another's */

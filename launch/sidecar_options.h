@@ -14,6 +14,7 @@
 #include "agent/region.h"
 #include "common/status.h"
 #include "launch/capture_options.h"
+#include "launch/fan_in.h"
 #include "launch/window_options.h"
 
 struct rkt_sidecar_options {
@@ -30,6 +31,7 @@ struct rkt_sidecar_options {
     uint64_t flush_interval_ns;
     uint64_t queue_bytes;
     uint64_t spool_bytes;
+    const char *fan_in;
     const char *spool_dir; /* NULL: the output folder, or where that is none, TMPDIR */
     uint64_t heap_bytes;
     uint32_t ring_count;
@@ -41,6 +43,7 @@ struct rkt_sidecar_options {
     struct rkt_window_plan window_plan; /* what of it rank 0 decides by time */
     uint64_t gpu_interval_ns;           /* 0: GPUs are not sampled */
     struct rkt_region_config region;
+    struct rkt_fan_in groups;
 };
 
 /* As rkt_options_parse; values that are no sense are RKT_ERR_INVALID too. */

@@ -31,6 +31,7 @@ enum rkt_status rkt_link_init(struct rkt_link *link, struct rkt_transport *trans
     (void)snprintf(hello.boot_id, sizeof(hello.boot_id), "%s", node->boot_id);
     *link = (struct rkt_link){.transport = transport,
                               .heard_ns = now_ns,
+                              .stepped_ns = now_ns,
                               .heartbeat_due_ns = now_ns + RKT_LINK_HEARTBEAT_NS};
     return say(link, &hello, err);
 }
@@ -58,12 +59,25 @@ enum rkt_status rkt_link_toggle(struct rkt_link *link, bool is_open, struct rkt_
     return say_with_step(link, RKT_RUN_TOGGLE, is_open ? RKT_RUN_FLAG_IS_OPEN : 0, err);
 }
 
-static void take(struct rkt_link *link, const struct rkt_run_message *message)
+/* Its leader is told at once that we are there. */
+static void take_welcome(struct rkt_link *link, const struct rkt_run_message *message,
+                         uint64_t now_ns)
+{
+    if (!link->is_welcome && message->flags & RKT_RUN_FLAG_HAS_LEADER &&
+        message->leader < (uint32_t)rkt_transport_size(link->transport)) {
+        link->leader = (int)message->leader;
+        link->leader_heard_ns = now_ns;
+        link->heartbeat_due_ns = now_ns;
+    }
+    link->welcome = *message;
+    link->is_welcome = true;
+}
+
+static void take(struct rkt_link *link, const struct rkt_run_message *message, uint64_t now_ns)
 {
     switch (message->type) {
     case RKT_RUN_WELCOME:
-        link->welcome = *message;
-        link->is_welcome = true;
+        take_welcome(link, message, now_ns);
         break;
     case RKT_RUN_REFUSED:
         link->welcome = *message;
@@ -90,7 +104,7 @@ static void take(struct rkt_link *link, const struct rkt_run_message *message)
 }
 
 /* False: nothing waits. A message that cannot be read is a sign of life all the same. */
-static bool hear(struct rkt_link *link)
+static bool hear(struct rkt_link *link, uint64_t now_ns)
 {
     uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
     struct rkt_run_message message;
@@ -102,10 +116,17 @@ static bool hear(struct rkt_link *link)
                                    &arrival, NULL);
     if (status == RKT_AGAIN || status == RKT_ERR_MPI)
         return false;
+    /* Rank 0 alone gives orders; of a leader we hear that it lives. */
+    if (arrival.from != 0) {
+        if (arrival.from == link->leader)
+            link->leader_heard_ns = now_ns;
+        return true;
+    }
+    link->heard_ns = now_ns;
     if (status == RKT_OK)
         status = rkt_run_message_decode(buf, arrival.len_bytes, &message, &err);
     if (status == RKT_OK) {
-        take(link, &message);
+        take(link, &message, now_ns);
     } else if (status == RKT_ERR_VERSION) {
         link->is_refused = true;
         (void)snprintf(link->welcome.text, sizeof(link->welcome.text), "%.127s", err.text);
@@ -119,18 +140,40 @@ static uint64_t heartbeat_gap_ns(const struct rkt_link *link, uint64_t now_ns)
     return rkt_link_is_silent(link, now_ns) ? RKT_LINK_SILENT_NS : RKT_LINK_HEARTBEAT_NS;
 }
 
+static void send_heartbeats(struct rkt_link *link, uint64_t now_ns)
+{
+    static const struct rkt_run_message heartbeat = {.type = RKT_RUN_HEARTBEAT};
+    uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
+
+    if (now_ns < link->heartbeat_due_ns)
+        return;
+    link->heartbeat_due_ns = now_ns + heartbeat_gap_ns(link, now_ns);
+    (void)say_with_step(link, RKT_RUN_HEARTBEAT, 0, NULL);
+    if (link->leader != 0)
+        (void)rkt_transport_send(link->transport, link->leader, RKT_TAG_CONTROL_UP, buf,
+                                 rkt_run_message_encode(&heartbeat, buf), NULL);
+}
+
+static void watch_leader(struct rkt_link *link, uint64_t now_ns)
+{
+    if (now_ns - link->stepped_ns > RKT_LINK_HEARTBEAT_NS)
+        link->leader_heard_ns = now_ns;
+    link->stepped_ns = now_ns;
+    if (link->leader == 0 || now_ns - link->leader_heard_ns <= RKT_LINK_LEADER_SILENT_NS ||
+        now_ns - link->heard_ns > RKT_LINK_LEADER_SILENT_NS)
+        return;
+    link->leader = 0;
+    link->has_lost_leader = true;
+}
+
 bool rkt_link_step(struct rkt_link *link, uint64_t now_ns)
 {
     bool was_busy = false;
 
-    while (hear(link)) {
-        link->heard_ns = now_ns;
+    while (hear(link, now_ns))
         was_busy = true;
-    }
-    if (now_ns >= link->heartbeat_due_ns) {
-        (void)say_with_step(link, RKT_RUN_HEARTBEAT, 0, NULL);
-        link->heartbeat_due_ns = now_ns + heartbeat_gap_ns(link, now_ns);
-    }
+    watch_leader(link, now_ns);
+    send_heartbeats(link, now_ns);
     return was_busy;
 }
 

@@ -24,6 +24,7 @@ struct waiting_frame {
 
 struct rkt_send_queue {
     struct rkt_transport *transport;
+    int target;
     uint64_t memory_bytes;
     uint64_t spool_bytes;
     struct rkt_spool *spool; /* NULL: none */
@@ -184,6 +185,17 @@ static void forget_oldest(struct rkt_send_queue *queue)
         rkt_spool_acked(queue->spool);
 }
 
+void rkt_send_queue_aim(struct rkt_send_queue *queue, int target)
+{
+    if (target == queue->target)
+        return;
+    queue->target = target;
+    queue->unacked_count = 0;
+    queue->first_unsent = queue->first;
+    if (queue->spool)
+        rkt_spool_rewind(queue->spool);
+}
+
 /* One acknowledgement; an impossible one (more than is out) gives no more than is out. */
 static enum rkt_status take_ack(struct rkt_send_queue *queue, struct rkt_error *err)
 {
@@ -195,7 +207,7 @@ static enum rkt_status take_ack(struct rkt_send_queue *queue, struct rkt_error *
 
     if (status == RKT_OK)
         status = rkt_ack_decode(buf, arrival.len_bytes, &count, err);
-    if (status != RKT_OK)
+    if (status != RKT_OK || arrival.from != queue->target)
         return status;
     if (count > queue->unacked_count)
         count = queue->unacked_count;
@@ -228,7 +240,8 @@ static enum rkt_status send_next(struct rkt_send_queue *queue, struct rkt_error 
     if (!bytes)
         status = rkt_spool_first(queue->spool, &bytes, &frame_bytes, err);
     if (status == RKT_OK)
-        status = rkt_transport_send(queue->transport, 0, RKT_TAG_FRAME, bytes, frame_bytes, err);
+        status = rkt_transport_send(queue->transport, queue->target, RKT_TAG_FRAME, bytes,
+                                    frame_bytes, err);
     if (status != RKT_OK)
         return status;
     log_sent(bytes, frame_bytes);

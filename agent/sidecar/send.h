@@ -6,6 +6,7 @@
  * send - frames that wait for rank 0, and the credits to send them.
  *
  * Place:   source_writer -> [send_queue, spool] -> transport.
+ * Target:  rank 0, or the leader of a group, which passes them on.
  * Credits: RKT_SEND_CREDITS frames may be on their way unacknowledged; an acknowledgement
  *          says that rank 0 has written them. Until then each is held here.
  * Order:   memory first; what does not fit goes to the spool, and so does all that follows until
@@ -56,6 +57,12 @@ void rkt_send_queue_destroy(struct rkt_send_queue *queue);
 /* A rkt_frame_sink_fn; ctx is the queue. A frame that must be dropped is RKT_OK and counted. */
 enum rkt_status rkt_send_queue_push(void *ctx, const uint8_t *frame, size_t frame_bytes,
                                     struct rkt_error *err);
+
+/*
+ * Another rank gets the frames from now on: first, in order, all that are not acknowledged. What the
+ * earlier one still acknowledges is not heard any more. At first the target is rank 0.
+ */
+void rkt_send_queue_aim(struct rkt_send_queue *queue, int target);
 
 /* Take acknowledgements and send what credits allow; true when either happened. */
 bool rkt_send_queue_step(struct rkt_send_queue *queue, struct rkt_error *err);

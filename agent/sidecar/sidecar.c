@@ -323,6 +323,20 @@ static void move_own_events(struct rkt_sidecar *sidecar, uint64_t now_ns,
         activity->wants_soon = true;
 }
 
+/* ---- who takes our frames ---- */
+
+static void follow_leader(struct rkt_sidecar *sidecar)
+{
+    struct rkt_link *link = &sidecar->link;
+
+    if (link->has_lost_leader) {
+        link->has_lost_leader = false;
+        rkt_log(RKT_LOG_WARN, "sidecar", "the leader is silent: frames go to rank 0 directly",
+                "leader=%u", link->welcome.leader);
+    }
+    rkt_send_queue_aim(sidecar->queue, link->leader);
+}
+
 /* ---- capture windows ---- */
 
 static void take_window_order(struct rkt_sidecar *sidecar)
@@ -518,6 +532,7 @@ void rkt_sidecar_step(struct rkt_sidecar *sidecar, uint64_t now_ns, struct rkt_a
     hear_supervisor(sidecar, now_ns);
     if (rkt_link_step(&sidecar->link, now_ns))
         activity->wants_soon = true;
+    follow_leader(sidecar);
     if (sidecar->link.has_window)
         take_window_order(sidecar);
     if (sidecar->link.has_store_failed)
@@ -551,6 +566,11 @@ void rkt_sidecar_wait(const struct rkt_sidecar *sidecar, uint64_t sleep_ns)
          i < fd_count && sidecar->phase < PHASE_CLOCKING; i++)
         polls[count++] = (struct pollfd){.fd = fds[i], .events = POLLIN};
     (void)ppoll(polls, count, &limit, NULL);
+}
+
+bool rkt_sidecar_is_leader(const struct rkt_sidecar *sidecar)
+{
+    return sidecar->rank != 0 && sidecar->link.leader == sidecar->rank;
 }
 
 bool rkt_sidecar_has_left(const struct rkt_sidecar *sidecar, struct rkt_sidecar_leave *leave_out)

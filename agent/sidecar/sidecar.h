@@ -63,6 +63,9 @@ struct rkt_sidecar_leave {
     int32_t value; /* what this rank should return when its job did not fail itself */
 };
 
+/* Rank 0 made it the leader of a group: its process also has to relay (aggregator/relay.h). */
+bool rkt_sidecar_is_leader(const struct rkt_sidecar *sidecar);
+
 /* True once there is nothing left to do. */
 bool rkt_sidecar_has_left(const struct rkt_sidecar *sidecar, struct rkt_sidecar_leave *leave_out);
 

@@ -195,6 +195,13 @@ void rkt_spool_sent(struct rkt_spool *spool)
     spool->next_offset += spool->sizes[spool->first_unsent++];
 }
 
+void rkt_spool_rewind(struct rkt_spool *spool)
+{
+    spool->has_frame = false;
+    spool->first_unsent = spool->first_kept;
+    spool->next_offset = spool->kept_offset;
+}
+
 void rkt_spool_acked(struct rkt_spool *spool)
 {
     spool->kept_offset += spool->sizes[spool->first_kept++];

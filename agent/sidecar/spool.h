@@ -47,6 +47,8 @@ enum rkt_status rkt_spool_first(struct rkt_spool *spool, const uint8_t **frame_o
                                 size_t *frame_bytes_out, struct rkt_error *err);
 /* It was sent: the next one is first. */
 void rkt_spool_sent(struct rkt_spool *spool);
+/* What was sent and is not acknowledged counts as not sent. */
+void rkt_spool_rewind(struct rkt_spool *spool);
 /* The oldest frame that was sent is acknowledged. */
 void rkt_spool_acked(struct rkt_spool *spool);
 

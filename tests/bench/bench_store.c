@@ -91,14 +91,16 @@ static void ignore_rank(void *ctx, int rank)
 static void receive(uint32_t sender_count)
 {
     struct rkt_run_info run = {.producer = RKT_PRODUCER_CAPTURE};
+    struct rkt_receiver_config config = {.store_path = path, .run = &run};
     struct rkt_receiver *receiver;
     struct rkt_loop_hub *hub;
     uint32_t next = 0;
 
     (void)unlink(path);
-    if (rkt_loop_hub_create((int)sender_count, 1, &hub, NULL) != RKT_OK ||
-        rkt_receiver_create(rkt_loop_hub_transport(hub, 0), path, &run, false, &receiver, NULL) !=
-            RKT_OK)
+    if (rkt_loop_hub_create((int)sender_count, 1, &hub, NULL) != RKT_OK)
+        abort();
+    config.transport = rkt_loop_hub_transport(hub, 0);
+    if (rkt_receiver_create(&config, &receiver, NULL) != RKT_OK)
         abort();
     while (next < FRAME_COUNT) {
         for (uint32_t i = 0; i < 8 * sender_count && next < FRAME_COUNT; i++, next++) {

@@ -11,6 +11,7 @@
 
 #define MESSAGE_COUNT 300u
 #define BIG_BYTES ((size_t)3 << 20)
+#define FILL_BYTES ((size_t)8 << 20)
 #define LIMIT_NS ((uint64_t)60 * 1000000000u)
 
 static void give_up(struct rkt_transport *t, const char *what, unsigned got, unsigned want)
@@ -152,6 +153,33 @@ static void throw_away_too_long(struct rkt_transport *t)
         give_up(t, "after too long", 0, 5);
 }
 
+/* Who takes nothing holds up what is for it, and nothing else. */
+static void send_past_a_full_peer(struct rkt_transport *t)
+{
+    uint8_t *big = calloc(1, FILL_BYTES);
+    int from = -1, sent = 0;
+
+    if (rkt_transport_rank(t) == 1) {
+        while (rkt_transport_send(t, 2, RKT_TAG_BUNDLE, big, FILL_BYTES, NULL) == RKT_OK)
+            sent++;
+        if (sent < 2 || sent > 100)
+            give_up(t, "sent before it was full", (unsigned)sent, 2);
+        if (rkt_transport_send(t, 3, RKT_TAG_FRAME, "past", 4, NULL) != RKT_OK)
+            give_up(t, "a frame to another", 0, 1);
+        send_now(t, 3, RKT_TAG_CONTROL_UP, &sent, sizeof(sent));
+    } else if (rkt_transport_rank(t) == 3) {
+        if (wait_for(t, RKT_TAG_FRAME, big, FILL_BYTES, &from) != 4)
+            give_up(t, "past a full peer", 0, 4);
+        (void)wait_for(t, RKT_TAG_CONTROL_UP, &sent, sizeof(sent), &from);
+        send_now(t, 2, RKT_TAG_CONTROL_UP, &sent, sizeof(sent)); /* now take them */
+    } else if (rkt_transport_rank(t) == 2) {
+        (void)wait_for(t, RKT_TAG_CONTROL_UP, &sent, sizeof(sent), &from);
+        for (int i = 0; i < sent; i++)
+            (void)wait_for(t, RKT_TAG_BUNDLE, big, FILL_BYTES, &from);
+    }
+    free(big);
+}
+
 int main(void)
 {
     struct rkt_transport *t = NULL;
@@ -167,6 +195,7 @@ int main(void)
     count_echoes(t);
     carry_a_big_one(t);
     throw_away_too_long(t);
+    send_past_a_full_peer(t);
     while (rkt_transport_progress(t))
         nap();
     rkt_transport_destroy(t, true);

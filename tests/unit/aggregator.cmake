@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-foreach(module run_state source_stream window_orders)
+foreach(module receiver_bundle relay run_state source_stream window_orders)
   rkt_test(unit_${module} SOURCES test_${module}.c LINK rkt_aggregator LABELS unit)
 endforeach()
 # Both ends of a protocol.
 rkt_test(unit_clock_burst SOURCES test_clock_burst.c LINK rkt_sidecar rkt_aggregator LABELS unit)
-rkt_test(unit_run SOURCES test_run.c LINK rkt_sidecar rkt_aggregator Threads::Threads LABELS unit)
+rkt_test(unit_run SOURCES test_run.c loop_run.c LINK rkt_sidecar rkt_aggregator Threads::Threads LABELS unit)
 rkt_test(unit_receiver SOURCES test_receiver.c LINK rkt_aggregator LABELS unit)
 target_link_options(unit_receiver PRIVATE LINKER:--wrap=fdatasync)
+rkt_test(unit_tree SOURCES test_tree.c loop_run.c LINK rkt_sidecar rkt_aggregator Threads::Threads LABELS unit)

@@ -36,11 +36,25 @@ static void clocks_are_shared_by_boot_and_time_namespace(void **state)
     }
 }
 
+static void a_node_is_a_host_name_of_a_boot(void **state)
+{
+    static const struct rkt_node_id HERE = {"node-1", "boot", 1};
+    static const struct rkt_node_id SAME = {"node-1", "boot", 2}; /* another time namespace */
+    static const struct rkt_node_id OTHERS[] = {
+        {"node-2", "boot", 1}, {"node-1", "toob", 1}, {"", "", 0}, {"node-1boot", "", 1}};
+
+    (void)state;
+    assert_true(rkt_node_id_number(&HERE) == rkt_node_id_number(&SAME));
+    for (size_t i = 0; i < sizeof(OTHERS) / sizeof(OTHERS[0]); i++)
+        assert_false(rkt_node_id_number(&HERE) == rkt_node_id_number(&OTHERS[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(this_host_is_named_and_shares_its_own_clock),
         cmocka_unit_test(clocks_are_shared_by_boot_and_time_namespace),
+        cmocka_unit_test(a_node_is_a_host_name_of_a_boot),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

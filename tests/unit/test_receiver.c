@@ -62,14 +62,15 @@ int __wrap_fdatasync(int fd)
 static void create(struct fixture *f, bool needs_sync)
 {
     struct rkt_run_info run = {.producer = RKT_PRODUCER_CAPTURE, .rank_count = 2};
+    struct rkt_receiver_config config = {
+        .store_path = f->path, .run = &run, .needs_sync = needs_sync};
     struct rkt_error err = {0};
 
     memset(&disk, 0, sizeof(disk));
     disk.fixture = f;
     assert_rkt_ok(rkt_loop_hub_create(2, 1, &f->hub, &err), err);
-    assert_rkt_ok(rkt_receiver_create(rkt_loop_hub_transport(f->hub, 0), f->path, &run, needs_sync,
-                                      &f->receiver, &err),
-                  err);
+    config.transport = rkt_loop_hub_transport(f->hub, 0);
+    assert_rkt_ok(rkt_receiver_create(&config, &f->receiver, &err), err);
 }
 
 static int set_up(void **state)

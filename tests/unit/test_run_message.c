@@ -52,6 +52,29 @@ static void a_step_is_sent_where_there_is_one(void **state)
     assert_int_equal(out.step, 0);
 }
 
+static void a_leader_is_sent_where_there_is_one(void **state)
+{
+    struct rkt_run_message welcome = {
+        .type = RKT_RUN_WELCOME, .flags = RKT_RUN_FLAG_HAS_LEADER, .leader = 70000};
+    struct rkt_run_message out;
+    struct rkt_error err = {0};
+    uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
+
+    (void)state;
+    for (int with_step = 0; with_step < 2; with_step++) {
+        size_t len;
+
+        welcome.flags |= with_step ? RKT_RUN_FLAG_HAS_STEP : 0;
+        welcome.step = with_step ? 9 : 0;
+        len = rkt_run_message_encode(&welcome, buf);
+        assert_rkt_ok(rkt_run_message_decode(buf, len, &out, &err), err);
+        assert_int_equal(out.leader, 70000);
+        assert_int_equal(out.step, welcome.step);
+        for (size_t cut = 0; cut < len; cut++)
+            assert_rkt_status(rkt_run_message_decode(buf, cut, &out, NULL), RKT_ERR_FORMAT);
+    }
+}
+
 static void longest_texts_fit(void **state)
 {
     struct rkt_run_message message = HELLO, out;
@@ -59,8 +82,9 @@ static void longest_texts_fit(void **state)
     uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
 
     (void)state;
-    message.flags |= RKT_RUN_FLAG_HAS_STEP;
+    message.flags |= RKT_RUN_FLAG_HAS_STEP | RKT_RUN_FLAG_HAS_LEADER;
     message.step = UINT64_MAX;
+    message.leader = UINT32_MAX;
     memset(message.host, 'h', sizeof(message.host) - 1);
     memset(message.text, 't', sizeof(message.text) - 1);
     memset(message.boot_id, 'b', sizeof(message.boot_id) - 1);
@@ -151,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(run_message_survives_encode_and_decode),
         cmocka_unit_test(a_step_is_sent_where_there_is_one),
+        cmocka_unit_test(a_leader_is_sent_where_there_is_one),
         cmocka_unit_test(longest_texts_fit),
         cmocka_unit_test(cut_run_message_is_refused_at_every_length),
         cmocka_unit_test(other_major_is_named_with_both_numbers),

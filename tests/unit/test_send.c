@@ -11,8 +11,9 @@
 #include "tests/unit/sample.h"
 
 #define MIB ((size_t)1 << 20)
+#define LEADER 2
 
-/* Rank 1 sends, the test is rank 0. */
+/* Rank 1 sends, the test is rank 0, and rank 2 where a leader is. */
 struct wire {
     struct rkt_loop_hub *hub;
     struct rkt_transport *rank_0;
@@ -24,7 +25,7 @@ static int make_wire(void **state)
     struct wire *wire = calloc(1, sizeof(*wire));
     struct rkt_error err = {0};
 
-    assert_rkt_ok(rkt_loop_hub_create(2, 1, &wire->hub, &err), err);
+    assert_rkt_ok(rkt_loop_hub_create(3, 1, &wire->hub, &err), err);
     wire->rank_0 = rkt_loop_hub_transport(wire->hub, 0);
     assert_rkt_ok(rkt_send_queue_create(rkt_loop_hub_transport(wire->hub, 1),
                                         &(struct rkt_send_config){.memory_bytes = MIB},
@@ -66,13 +67,19 @@ static size_t take_frames(struct wire *wire, uint8_t *marks)
     return count;
 }
 
-static void acknowledge(struct wire *wire, uint32_t count)
+static void acknowledge_from(struct wire *wire, int rank, uint32_t count)
 {
     uint8_t buf[RKT_ACK_BYTES];
 
     rkt_ack_encode(count, buf);
-    assert_int_equal(rkt_transport_send(wire->rank_0, 1, RKT_TAG_ACK, buf, sizeof(buf), NULL),
+    assert_int_equal(rkt_transport_send(rkt_loop_hub_transport(wire->hub, rank), 1, RKT_TAG_ACK,
+                                        buf, sizeof(buf), NULL),
                      RKT_OK);
+}
+
+static void acknowledge(struct wire *wire, uint32_t count)
+{
+    acknowledge_from(wire, 0, count);
 }
 
 static void no_more_frames_are_out_than_credits(void **state)
@@ -178,7 +185,7 @@ static int make_spooled_wire(void **state)
     sample_folder_make(spooled->folder, sizeof(spooled->folder));
     snprintf(spooled->base, sizeof(spooled->base), "%s/s", spooled->folder);
     config.spool_base = spooled->base;
-    assert_rkt_ok(rkt_loop_hub_create(2, 1, &wire->hub, &err), err);
+    assert_rkt_ok(rkt_loop_hub_create(3, 1, &wire->hub, &err), err);
     wire->rank_0 = rkt_loop_hub_transport(wire->hub, 0);
     assert_rkt_ok(
         rkt_send_queue_create(rkt_loop_hub_transport(wire->hub, 1), &config, &wire->queue, &err),
@@ -319,6 +326,71 @@ static void a_paused_queue_sends_nothing_and_takes_all(void **state)
     assert_false(rkt_send_queue_is_full(wire->queue));
 }
 
+/* ---- another target ---- */
+
+/* Marks of the frames that have come to rank 2. */
+static size_t take_frames_of_leader(struct wire *wire, uint8_t *marks)
+{
+    struct wire leader = {.rank_0 = rkt_loop_hub_transport(wire->hub, LEADER)};
+
+    return take_frames(&leader, marks);
+}
+
+static void frames_go_to_the_leader_and_its_acks_count(void **state)
+{
+    struct spooled_wire *spooled = *state;
+    struct wire *wire = &spooled->wire;
+    uint8_t marks[64];
+
+    rkt_send_queue_aim(wire->queue, LEADER);
+    for (uint8_t i = 0; i < 10; i++)
+        push(wire, i, 10);
+    (void)rkt_send_queue_step(wire->queue, NULL);
+    assert_int_equal(take_frames(wire, marks), 0);
+    assert_int_equal(take_frames_of_leader(wire, marks), RKT_SEND_CREDITS);
+    acknowledge(wire, 3); /* of rank 0, which has no business with it */
+    (void)rkt_send_queue_step(wire->queue, NULL);
+    assert_int_equal(take_frames_of_leader(wire, marks), 0);
+    acknowledge_from(wire, LEADER, 2);
+    (void)rkt_send_queue_step(wire->queue, NULL);
+    assert_int_equal(take_frames_of_leader(wire, marks), 2);
+}
+
+static void another_target_gets_all_that_is_not_acknowledged_in_order(void **state)
+{
+    struct spooled_wire *spooled = *state;
+    struct wire *wire = &spooled->wire;
+    uint8_t marks[64];
+
+    rkt_send_queue_aim(wire->queue, LEADER);
+    for (uint8_t i = 0; i < 12; i++) /* four in memory, eight in the spool */
+        push(wire, i, MIB / 4);
+    (void)rkt_send_queue_step(wire->queue, NULL);
+    assert_int_equal(take_frames_of_leader(wire, marks), RKT_SEND_CREDITS);
+    acknowledge_from(wire, LEADER, 1);
+    (void)rkt_send_queue_step(wire->queue, NULL);
+    assert_int_equal(take_frames_of_leader(wire, marks), 1);
+
+    rkt_send_queue_aim(wire->queue, 0);
+    acknowledge_from(wire, LEADER, 8); /* late */
+    assert_int_equal(serve(wire, marks), 11);
+    for (uint8_t i = 0; i < 11; i++)
+        assert_int_equal(marks[i], i + 1);
+}
+
+static void the_same_target_again_changes_nothing(void **state)
+{
+    struct spooled_wire *spooled = *state;
+    struct wire *wire = &spooled->wire;
+    uint8_t marks[64];
+
+    push(wire, 1, 10);
+    (void)rkt_send_queue_step(wire->queue, NULL);
+    rkt_send_queue_aim(wire->queue, 0);
+    (void)rkt_send_queue_step(wire->queue, NULL);
+    assert_int_equal(take_frames(wire, marks), 1);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_wire, drop_wire)
 
 #define SPOOLED(name) cmocka_unit_test_setup_teardown(name, make_spooled_wire, drop_spooled_wire)
@@ -335,6 +407,9 @@ int main(void)
         SPOOLED(a_full_disk_limit_says_full_first_and_drops_last),
         SPOOLED(what_was_not_written_is_kept_memory_first),
         SPOOLED(a_paused_queue_sends_nothing_and_takes_all),
+        SPOOLED(frames_go_to_the_leader_and_its_acks_count),
+        SPOOLED(another_target_gets_all_that_is_not_acknowledged_in_order),
+        SPOOLED(the_same_target_again_changes_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

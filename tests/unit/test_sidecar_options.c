@@ -37,6 +37,7 @@ static void defaults_are_those_of_the_region_and_the_design(void **state)
     assert_int_equal(options.spool_bytes, 1u << 30);
     assert_string_equal(options.command, "");
     assert_int_equal(options.gpu_interval_ns, UINT64_C(1000000000));
+    assert_int_equal(options.groups.kind, RKT_FAN_IN_AUTO);
 }
 
 static void values_are_taken(void **state)
@@ -47,7 +48,8 @@ static void values_are_taken(void **state)
     (void)state;
     assert_rkt_ok(parse((const char *[]){"--socket", "/x", "--per-node", "--on-failure", "wait",
                                          "--capture=nccl,marks", "--graphs=launch", "--nccl=proxy",
-                                         "--step-range=train_step", "--gpu-samples=off", NULL},
+                                         "--step-range=train_step", "--gpu-samples=off",
+                                         "--fan-in=tree:16", NULL},
                         &options, &err),
                   err);
     assert_true(options.per_node);
@@ -56,6 +58,8 @@ static void values_are_taken(void **state)
     assert_int_equal(options.capture_config.graph_level, RKT_GRAPH_LEVEL_LAUNCH);
     assert_int_equal(options.capture_config.nccl_level, RKT_NCCL_LEVEL_PROXY);
     assert_int_equal(options.gpu_interval_ns, 0);
+    assert_int_equal(options.groups.kind, RKT_FAN_IN_ROWS);
+    assert_int_equal(options.groups.group_ranks, 16);
     assert_string_equal(options.capture_config.step_range, "train_step");
 }
 
@@ -84,6 +88,7 @@ static void values_without_sense_are_refused_by_name(void **state)
         {"samples of GPUs too often", "--gpu-samples=9ms", "--gpu-samples"},
         {"samples of GPUs too rarely", "--gpu-samples=2h", "--gpu-samples"},
         {"samples of GPUs without a unit", "--gpu-samples=100", "--gpu-samples"},
+        {"unknown way to rank 0", "--fan-in=ring", "--fan-in"},
         {"unknown reaction", "--on-failure=panic", "panic"},
         {"queue too small", "--queue-bytes=1KiB", "--queue-bytes"},
         {"a word too many", "train.py", "train.py"},

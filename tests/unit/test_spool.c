@@ -105,6 +105,27 @@ static void frames_come_out_as_they_went_in(void **state)
     assert_int_equal(rkt_spool_bytes(fx->spool), 0);
 }
 
+static void what_was_sent_can_be_sent_again_until_it_is_acknowledged(void **state)
+{
+    struct fixture *fx = *state;
+
+    for (uint32_t i = 0; i < 5; i++)
+        assert_int_equal(push(fx->spool, i, 64 + 8 * i), RKT_OK);
+    for (uint32_t i = 0; i < 4; i++) {
+        expect_first(fx->spool, i, 64 + 8 * i);
+        rkt_spool_sent(fx->spool);
+    }
+    rkt_spool_acked(fx->spool);
+    expect_first(fx->spool, 4, 64 + 8 * 4); /* in hand, but not sent */
+    rkt_spool_rewind(fx->spool);
+    for (uint32_t i = 1; i < 5; i++) {
+        expect_first(fx->spool, i, 64 + 8 * i);
+        rkt_spool_sent(fx->spool);
+        rkt_spool_acked(fx->spool);
+    }
+    assert_int_equal(rkt_spool_bytes(fx->spool), 0);
+}
+
 static void what_is_acknowledged_gives_its_disk_back(void **state)
 {
     struct fixture *fx = *state;
@@ -213,6 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(no_file_is_made_before_the_first_frame),
         CASE(frames_come_out_as_they_went_in),
+        CASE(what_was_sent_can_be_sent_again_until_it_is_acknowledged),
         CASE(what_is_acknowledged_gives_its_disk_back),
         CASE(a_full_spool_takes_no_more_until_it_is_acknowledged),
         CASE(the_file_stays_when_something_was_not_acknowledged),
