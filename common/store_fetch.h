@@ -5,7 +5,7 @@
 /*
  * store_fetch - frames of a store by their entries, and the entries by its index.
  *
- * Place:   store_file -> [store_fetch] -> store_reader.
+ * Place:   store_files -> [store_fetch] -> store_frames.
  * Threads: one at a time.
  * Memory:  a frame and its raw payload are the object's own, valid until its next call.
  */
@@ -18,17 +18,17 @@
 #include "common/frame.h"
 #include "common/pack.h"
 #include "common/status.h"
-#include "common/store_file.h"
+#include "common/store_files.h"
 #include "common/store_index.h"
 
 struct rkt_store_fetch {
-    struct rkt_store_file file;
+    struct rkt_store_files files;
     struct rkt_packer *packer;
     uint8_t *frame; /* the one fetched last */
     size_t frame_cap;
 };
 
-/* Opens the store at `path` too. Release it also after a failure. */
+/* Opens the file at `path` too. Release it also after a failure. */
 enum rkt_status rkt_store_fetch_init(struct rkt_store_fetch *fetch, const char *path,
                                      struct rkt_error *err);
 void rkt_store_fetch_release(struct rkt_store_fetch *fetch);
@@ -44,10 +44,11 @@ enum rkt_status rkt_store_fetch_raw(struct rkt_store_fetch *fetch,
                                     struct rkt_error *err);
 
 /*
- * All entries by the trailer and the INDEX frames. False, and no entries: there is no index, or
- * it does not fit the file, so scan. *has_trailer_out is right in both cases.
+ * All entries of a file by its trailer and INDEX frames, behind those that are there. False, and
+ * none: there is no index, or it does not fit the file, so scan. *has_trailer_out is right in both
+ * cases.
  */
-bool rkt_store_fetch_index(struct rkt_store_fetch *fetch, struct rkt_store_entries *entries,
-                           bool *has_trailer_out);
+bool rkt_store_fetch_index(struct rkt_store_fetch *fetch, uint16_t number,
+                           struct rkt_store_entries *entries, bool *has_trailer_out);
 
 #endif

@@ -11,49 +11,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STORE_NAME "timeline.rkt"
-
 /* How much of a file is looked at to say what it is. */
 #define LOOK_BYTES 512u
 
-static int open_fd(const char *path)
-{
-    /* NONBLOCK: a FIFO is refused below, and must not hang here */
-    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
-/* A folder stands for the store inside it. */
-static enum rkt_status enter_folder(struct rkt_store_file *file, struct stat *st,
+/* Sets fd; *st_out is of what was opened. */
+static enum rkt_status open_regular(struct rkt_store_file *file, struct stat *st_out,
                                     struct rkt_error *err)
 {
-    char *inner;
-
-    if (asprintf(&inner, "%s/%s", file->path, STORE_NAME) < 0)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a path");
-    free(file->path);
-    file->path = inner;
-    close(file->fd);
-    file->fd = open_fd(inner);
-    if (file->fd < 0 || fstat(file->fd, st) != 0)
-        return rkt_fail_errno(err, RKT_ERR_IO, "cannot read %s", inner);
-    return RKT_OK;
-}
-
-static enum rkt_status open_file(struct rkt_store_file *file, struct rkt_error *err)
-{
-    enum rkt_status status = RKT_OK;
-    struct stat st;
-
-    file->fd = open_fd(file->path);
-    if (file->fd < 0 || fstat(file->fd, &st) != 0)
+    /* NONBLOCK: a FIFO is refused below, and must not hang here */
+    file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file->fd < 0 || fstat(file->fd, st_out) != 0)
         return rkt_fail_errno(err, RKT_ERR_IO, "cannot read %s", file->path);
-    if (S_ISDIR(st.st_mode))
-        status = enter_folder(file, &st, err);
-    if (status != RKT_OK)
-        return status;
-    if (!S_ISREG(st.st_mode))
+    if (!S_ISREG(st_out->st_mode))
         return rkt_fail(err, RKT_ERR_IO, "cannot read %s: not a regular file", file->path);
-    file->file_bytes = (uint64_t)st.st_size;
     return RKT_OK;
 }
 
@@ -62,22 +32,44 @@ enum rkt_status rkt_store_file_open(const char *path, struct rkt_store_file *fil
 {
     struct rkt_store_file file = {.fd = -1, .path = strdup(path)};
     enum rkt_status status;
+    struct stat st = {0};
 
     if (!file.path)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a path");
-    status = open_file(&file, err);
+    status = open_regular(&file, &st, err);
     if (status != RKT_OK) {
         rkt_store_file_close(&file);
         return status;
     }
+    file.file_bytes = (uint64_t)st.st_size;
+    file.device = st.st_dev;
+    file.inode = st.st_ino;
     *file_out = file;
     return RKT_OK;
 }
 
-void rkt_store_file_close(struct rkt_store_file *file)
+enum rkt_status rkt_store_file_resume(struct rkt_store_file *file, struct rkt_error *err)
+{
+    struct stat st = {0};
+    enum rkt_status status = open_regular(file, &st, err);
+
+    if (status == RKT_OK && (st.st_dev != file->device || st.st_ino != file->inode))
+        status = rkt_fail(err, RKT_ERR_IO, "%s became another file while it was read", file->path);
+    if (status != RKT_OK)
+        rkt_store_file_suspend(file);
+    return status;
+}
+
+void rkt_store_file_suspend(struct rkt_store_file *file)
 {
     if (file->fd >= 0)
         close(file->fd);
+    file->fd = -1;
+}
+
+void rkt_store_file_close(struct rkt_store_file *file)
+{
+    rkt_store_file_suspend(file);
     free(file->path);
     *file = (struct rkt_store_file){.fd = -1};
 }

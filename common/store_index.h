@@ -13,6 +13,7 @@
  * Threads: any; no state.
  */
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,10 +37,13 @@ struct rkt_store_entry {
     uint32_t source; /* RKT_FRAME_SOURCE_NONE: the run */
     uint32_t seq;
     uint32_t frame_bytes; /* with its head */
+    uint16_t file;        /* the reader's: which of a run's files holds it */
     uint8_t kind;
-    bool is_skipped; /* the reader's: unreadable, or a copy of another */
-    bool is_counted; /* the reader's: what is wrong or unknown is in health already */
+    bool is_skipped : 1; /* the reader's: unreadable, or a copy of another */
+    bool is_counted : 1; /* the reader's: what is wrong or unknown is in health already */
 };
+
+static_assert(sizeof(struct rkt_store_entry) == 24, "a reader keeps one for every frame");
 
 struct rkt_store_index {
     uint64_t previous_offset; /* of the INDEX frame before; 0: this is the first */

@@ -4,97 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/bytes.h"
 #include "common/codec.h"
-#include "common/store_fetch.h"
-#include "common/store_file.h"
-#include "common/store_index.h"
-#include "common/store_sources.h"
+#include "common/store_frames.h"
 
 /* All knots of all sources together */
 #define ALIGN_BYTES_MAX ((size_t)256 << 20)
 
 struct rkt_store_reader {
-    struct rkt_store_fetch fetch;
-    struct rkt_run_info run;
-    struct rkt_store_health health;
-
-    struct rkt_store_entries entries; /* by source, then by offset */
-    struct rkt_store_range *ranges;   /* of entries, one per source */
-    struct rkt_store_source *sources; /* as ranges */
-    size_t source_count;
-
-    struct rkt_arena arena; /* knots */
+    struct rkt_store_frames frames;
+    struct rkt_store_source *sources; /* as frames.ranges */
+    struct rkt_arena arena;           /* knots */
     struct rkt_decoder *decoder;
 };
-
-/* ---- frames ---- */
-
-static void count_damage(struct rkt_store_reader *reader, struct rkt_store_entry *entry)
-{
-    if (entry->is_counted)
-        return;
-    entry->is_counted = true;
-    reader->health.damaged_frames++;
-    reader->health.frame_count--;
-}
-
-/* A frame that cannot be read is skipped from now on, and counted. */
-static enum rkt_status skip_damaged(struct rkt_store_reader *reader, struct rkt_store_entry *entry,
-                                    enum rkt_status status)
-{
-    if (status == RKT_OK || status == RKT_ERR_NOMEM)
-        return status;
-    entry->is_skipped = true;
-    reader->health.skipped_bytes += entry->frame_bytes;
-    count_damage(reader, entry);
-    return RKT_AGAIN;
-}
-
-/*
- * The raw payload of a frame. RKT_AGAIN: it cannot be had, which is counted; go on with the
- * next. Another status: the reader cannot go on.
- */
-static enum rkt_status load(struct rkt_store_reader *reader, struct rkt_store_entry *entry,
-                            struct rkt_bytes *raw_out, struct rkt_error *err)
-{
-    if (entry->is_skipped)
-        return RKT_AGAIN;
-    return skip_damaged(reader, entry, rkt_store_fetch_raw(&reader->fetch, entry, raw_out, err));
-}
-
-/* ---- open: which frames there are ---- */
-
-/* A store of another major version is refused with both numbers, not scanned for ours. */
-static enum rkt_status check_version(const struct rkt_store_reader *reader, struct rkt_error *err)
-{
-    uint8_t bytes[RKT_FRAME_HEAD_BYTES];
-    struct rkt_frame_head head;
-
-    if (reader->fetch.file.file_bytes < sizeof(bytes) ||
-        rkt_store_file_read(&reader->fetch.file, 0, bytes, sizeof(bytes), NULL) != RKT_OK ||
-        rkt_frame_head_decode(bytes, sizeof(bytes), &head, err) != RKT_ERR_VERSION)
-        return RKT_OK;
-    return RKT_ERR_VERSION;
-}
-
-static enum rkt_status find_frames(struct rkt_store_reader *reader, struct rkt_error *err)
-{
-    struct rkt_store_scan scan;
-    enum rkt_status status = check_version(reader, err);
-
-    if (status != RKT_OK ||
-        rkt_store_fetch_index(&reader->fetch, &reader->entries, &reader->health.has_trailer))
-        return status;
-    status = rkt_store_file_scan(&reader->fetch.file, &reader->entries, &scan, err);
-    if (status != RKT_OK)
-        return status;
-    if (reader->entries.count == 0 && !scan.has_own_frames)
-        return rkt_store_file_refuse(&reader->fetch.file, err);
-    reader->health.damaged_frames = scan.damaged_frames;
-    reader->health.skipped_bytes = reader->fetch.file.file_bytes - scan.good_bytes;
-    return RKT_OK;
-}
 
 /* ---- open: descriptors ---- */
 
@@ -118,16 +39,16 @@ static bool decode_descriptor(struct rkt_store_reader *reader, struct rkt_store_
 static enum rkt_status load_descriptor(struct rkt_store_reader *reader, size_t position,
                                        uint8_t kind, struct rkt_error *err)
 {
-    struct rkt_store_range range = reader->ranges[position];
+    struct rkt_store_range range = reader->frames.ranges[position];
 
     for (size_t i = range.first + range.count; i-- > range.first;) {
-        struct rkt_store_entry *entry = &reader->entries.items[i];
+        struct rkt_store_entry *entry = &reader->frames.entries.items[i];
         struct rkt_bytes raw = {NULL, 0};
         enum rkt_status status;
 
         if (entry->kind != kind)
             continue;
-        status = load(reader, entry, &raw, err);
+        status = rkt_store_frames_load(&reader->frames, entry, &raw, err);
         if (status == RKT_AGAIN)
             continue;
         if (status != RKT_OK)
@@ -135,7 +56,7 @@ static enum rkt_status load_descriptor(struct rkt_store_reader *reader, size_t p
         if (decode_descriptor(reader, &reader->sources[position], kind, raw))
             return RKT_OK;
         entry->is_skipped = true;
-        count_damage(reader, entry);
+        rkt_store_frames_count_damage(&reader->frames, entry);
     }
     return RKT_OK;
 }
@@ -144,10 +65,12 @@ static enum rkt_status load_sources(struct rkt_store_reader *reader, struct rkt_
 {
     static const uint8_t KINDS[] = {RKT_FRAME_SOURCE, RKT_FRAME_END, RKT_FRAME_ALIGN};
 
-    reader->sources = calloc(reader->source_count + 1, sizeof(*reader->sources));
+    size_t count = reader->frames.source_count;
+
+    reader->sources = calloc(count + 1, sizeof(*reader->sources));
     if (!reader->sources)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu sources", reader->source_count);
-    for (size_t position = 0; position < reader->source_count; position++) {
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu sources", count);
+    for (size_t position = 0; position < count; position++) {
         struct rkt_store_source *source = &reader->sources[position];
 
         for (size_t k = 0; k < sizeof(KINDS); k++) {
@@ -156,46 +79,11 @@ static enum rkt_status load_sources(struct rkt_store_reader *reader, struct rkt_
             if (status != RKT_OK)
                 return status;
         }
-        source->info.source = reader->ranges[position].source; /* the frame heads' word counts */
-        source->align.source = reader->ranges[position].source;
+        /* the frame heads' word counts */
+        source->info.source = reader->frames.ranges[position].source;
+        source->align.source = reader->frames.ranges[position].source;
     }
     return RKT_OK;
-}
-
-/* The first good one counts; a store that lost it is readable all the same. */
-static enum rkt_status load_run(struct rkt_store_reader *reader, struct rkt_store_entry *runs,
-                                size_t run_count, struct rkt_error *err)
-{
-    for (size_t i = 0; i < run_count; i++) {
-        struct rkt_bytes raw = {NULL, 0};
-        enum rkt_status status = load(reader, &runs[i], &raw, err);
-
-        if (status == RKT_AGAIN)
-            continue;
-        if (status != RKT_OK)
-            return status;
-        if (rkt_run_info_decode(raw.at, raw.len_bytes, &reader->run, NULL) == RKT_OK)
-            return RKT_OK;
-        count_damage(reader, &runs[i]);
-    }
-    return RKT_OK;
-}
-
-static enum rkt_status group_frames(struct rkt_store_reader *reader, struct rkt_error *err)
-{
-    struct rkt_store_groups groups;
-    enum rkt_status status = rkt_store_group(&reader->fetch.file, &reader->entries, &groups, err);
-
-    if (status != RKT_OK)
-        return status;
-    reader->ranges = groups.ranges;
-    reader->source_count = groups.range_count;
-    reader->health.frame_count = reader->entries.count;
-    reader->health.unknown_frames += groups.unknown_frames;
-    reader->health.seq_gap_count = groups.seq_gap_count;
-    status = load_run(reader, groups.runs, groups.run_count, err);
-    free(groups.runs);
-    return status == RKT_OK ? load_sources(reader, err) : status;
 }
 
 enum rkt_status rkt_store_reader_open(const char *path, struct rkt_store_reader **reader_out,
@@ -207,15 +95,12 @@ enum rkt_status rkt_store_reader_open(const char *path, struct rkt_store_reader 
     if (!reader)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a store");
     rkt_arena_init(&reader->arena, ALIGN_BYTES_MAX);
-    status = rkt_store_fetch_init(&reader->fetch, path, err);
+    status = rkt_store_frames_open(&reader->frames, path, err);
     reader->decoder = rkt_decoder_create();
     if (status == RKT_OK && !reader->decoder)
         status = rkt_fail(err, RKT_ERR_NOMEM, "no memory for a store");
-    reader->health.file_bytes = reader->fetch.file.file_bytes;
     if (status == RKT_OK)
-        status = find_frames(reader, err);
-    if (status == RKT_OK)
-        status = group_frames(reader, err);
+        status = load_sources(reader, err);
     if (status != RKT_OK) {
         rkt_store_reader_close(reader);
         return status;
@@ -228,9 +113,7 @@ void rkt_store_reader_close(struct rkt_store_reader *reader)
 {
     if (!reader)
         return;
-    rkt_store_fetch_release(&reader->fetch);
-    free(reader->entries.items);
-    free(reader->ranges);
+    rkt_store_frames_release(&reader->frames);
     free(reader->sources);
     rkt_arena_release(&reader->arena);
     rkt_decoder_destroy(reader->decoder);
@@ -241,23 +124,41 @@ void rkt_store_reader_close(struct rkt_store_reader *reader)
 
 const struct rkt_run_info *rkt_store_reader_run(const struct rkt_store_reader *reader)
 {
-    return &reader->run;
+    return &reader->frames.run;
 }
 
 const struct rkt_store_health *rkt_store_reader_health(const struct rkt_store_reader *reader)
 {
-    return &reader->health;
+    return &reader->frames.health;
+}
+
+size_t rkt_store_reader_shard_count(const struct rkt_store_reader *reader)
+{
+    return reader->frames.shard_count;
+}
+
+const struct rkt_store_shard *rkt_store_reader_shard(const struct rkt_store_reader *reader,
+                                                     size_t position)
+{
+    return position < reader->frames.shard_count ? &reader->frames.shards[position] : NULL;
+}
+
+const char *rkt_store_reader_path(const struct rkt_store_reader *reader, size_t file)
+{
+    const struct rkt_store_files *files = &reader->frames.fetch.files;
+
+    return file < files->count ? files->items[file].path : NULL;
 }
 
 size_t rkt_store_reader_source_count(const struct rkt_store_reader *reader)
 {
-    return reader->source_count;
+    return reader->frames.source_count;
 }
 
 const struct rkt_store_source *rkt_store_reader_source(const struct rkt_store_reader *reader,
                                                        size_t position)
 {
-    return position < reader->source_count ? &reader->sources[position] : NULL;
+    return position < reader->frames.source_count ? &reader->sources[position] : NULL;
 }
 
 /* ---- walk ---- */
@@ -278,7 +179,8 @@ static enum rkt_status walk_names(struct walk *walk, struct rkt_store_entry *ent
     if (status == RKT_ERR_NOMEM)
         return status;
     if (status != RKT_OK)
-        count_damage(walk->reader, entry); /* not skipped: its other names are good */
+        rkt_store_frames_count_damage(&walk->reader->frames,
+                                      entry); /* not skipped: its other names are good */
     return RKT_OK;
 }
 
@@ -292,17 +194,17 @@ static enum rkt_status walk_events(struct walk *walk, struct rkt_store_entry *en
         return status;
     if (status != RKT_OK) {
         entry->is_skipped = true;
-        count_damage(walk->reader, entry);
+        rkt_store_frames_count_damage(&walk->reader->frames, entry);
         return RKT_OK;
     }
     if (batch.count == 0) { /* of a kind that this version does not know */
         entry->is_skipped = true;
-        walk->reader->health.unknown_frames++;
+        walk->reader->frames.health.unknown_frames++;
         return RKT_OK;
     }
     if (batch.unknown_count && !entry->is_counted) {
         entry->is_counted = true;
-        walk->reader->health.unknown_keys += batch.unknown_count;
+        walk->reader->frames.health.unknown_keys += batch.unknown_count;
     }
     walk->counts[batch.events[0].kind] += batch.count;
     return walk->fn(walk->ctx, batch.events, batch.count, err);
@@ -317,7 +219,7 @@ static enum rkt_status walk_frame(struct walk *walk, struct rkt_store_entry *ent
 
     if (!has_names && !rkt_frame_is_of_events(entry->kind))
         return RKT_OK;
-    status = load(walk->reader, entry, &raw, err);
+    status = rkt_store_frames_load(&walk->reader->frames, entry, &raw, err);
     if (status != RKT_OK)
         return status == RKT_AGAIN ? RKT_OK : status;
     if (has_names)
@@ -338,9 +240,10 @@ static const struct rkt_store_range *find_range(const struct rkt_store_reader *r
 {
     struct rkt_store_range key = {.source = source};
 
-    if (reader->source_count == 0)
+    if (reader->frames.source_count == 0)
         return NULL;
-    return bsearch(&key, reader->ranges, reader->source_count, sizeof(key), compare_ranges);
+    return bsearch(&key, reader->frames.ranges, reader->frames.source_count, sizeof(key),
+                   compare_ranges);
 }
 
 enum rkt_status rkt_store_reader_walk(struct rkt_store_reader *reader, uint32_t source,
@@ -351,34 +254,37 @@ enum rkt_status rkt_store_reader_walk(struct rkt_store_reader *reader, uint32_t 
     const struct rkt_store_range *range = find_range(reader, source);
 
     if (!range)
-        return rkt_fail(err, RKT_ERR_INVALID, "%s has no source %u", reader->fetch.file.path,
-                        source);
+        return rkt_fail(err, RKT_ERR_INVALID, "%s has no source %u",
+                        reader->frames.fetch.files.items[0].path, source);
     for (size_t i = range->first; i < range->first + range->count; i++) {
-        enum rkt_status status = walk_frame(&walk, &reader->entries.items[i], err);
+        enum rkt_status status = walk_frame(&walk, &reader->frames.entries.items[i], err);
 
         if (status != RKT_OK)
             return status;
     }
-    memcpy(reader->sources[range - reader->ranges].event_counts, walk.counts, sizeof(walk.counts));
+    memcpy(reader->sources[range - reader->frames.ranges].event_counts, walk.counts,
+           sizeof(walk.counts));
     return RKT_OK;
 }
 
 enum rkt_status rkt_store_reader_each_frame(struct rkt_store_reader *reader, rkt_frame_fn fn,
                                             void *ctx, struct rkt_error *err)
 {
-    for (size_t i = 0; i < reader->entries.count; i++) {
-        struct rkt_store_entry *entry = &reader->entries.items[i];
+    struct rkt_store_frames *frames = &reader->frames;
+
+    for (size_t i = 0; i < frames->entries.count; i++) {
+        struct rkt_store_entry *entry = &frames->entries.items[i];
         struct rkt_frame_head head;
         enum rkt_status status;
 
         if (entry->is_skipped)
             continue;
-        status =
-            skip_damaged(reader, entry, rkt_store_fetch_frame(&reader->fetch, entry, &head, err));
+        status = rkt_store_frames_judge(frames, entry,
+                                        rkt_store_fetch_frame(&frames->fetch, entry, &head, err));
         if (status == RKT_AGAIN)
             continue;
         if (status == RKT_OK)
-            status = fn(ctx, reader->fetch.frame, entry->frame_bytes, err);
+            status = fn(ctx, frames->fetch.frame, entry->frame_bytes, err);
         if (status != RKT_OK)
             return status;
     }

@@ -3,15 +3,16 @@
 #define RKT_COMMON_STORE_READER_H
 
 /*
- * store_reader - reads a timeline.rkt, whole, cut or damaged.
+ * store_reader - reads a timeline.rkt, whole, cut or damaged, with its shards if it names any.
  *
  * With a good trailer the index is used; without it the file is scanned, and after
  * damage the scan goes on at the next frame head that checks. What was skipped is
  * counted: damage of heads at open, of a payload when it is first read (a walk reads all of
- * a source). A store that is still being written reads as one that was cut.
+ * a source). A store that is still being written reads as one that was cut; what is appended
+ * after open is not seen.
  *
  * Threads: one at a time.
- * Memory:  32 bytes per frame, what is said of the sources, and one frame and its events.
+ * Memory:  24 bytes per frame, what is said of the sources and shards, and one frame and its events.
  */
 
 #include <stdbool.h>
@@ -23,20 +24,10 @@
 #include "common/event.h"
 #include "common/frame.h"
 #include "common/status.h"
+#include "common/store_health.h"
 #include "common/strtab.h"
 
 struct rkt_store_reader;
-
-struct rkt_store_health {
-    bool has_trailer;        /* false: the writer did not finish */
-    uint64_t frame_count;    /* good ones */
-    uint64_t damaged_frames; /* crc, format or decode errors */
-    uint64_t skipped_bytes;
-    uint64_t unknown_frames; /* of kinds that this version does not know */
-    uint64_t unknown_keys;   /* columns of batches that it does not know */
-    uint64_t file_bytes;
-    uint64_t seq_gap_count; /* frames that never arrived, by gaps in seq */
-};
 
 /* What the store says of one source. */
 struct rkt_store_source {
@@ -58,6 +49,12 @@ void rkt_store_reader_close(struct rkt_store_reader *reader); /* NULL is fine */
 
 const struct rkt_run_info *rkt_store_reader_run(const struct rkt_store_reader *reader);
 const struct rkt_store_health *rkt_store_reader_health(const struct rkt_store_reader *reader);
+/* The files that the store names, by position 0 .. count-1, in its order. */
+size_t rkt_store_reader_shard_count(const struct rkt_store_reader *reader);
+const struct rkt_store_shard *rkt_store_reader_shard(const struct rkt_store_reader *reader,
+                                                     size_t position);
+/* The files that are read: 0 is what was opened, then come shards; NULL: no more. */
+const char *rkt_store_reader_path(const struct rkt_store_reader *reader, size_t file);
 size_t rkt_store_reader_source_count(const struct rkt_store_reader *reader);
 /* By position 0 .. count-1, in order of source number. */
 const struct rkt_store_source *rkt_store_reader_source(const struct rkt_store_reader *reader,
@@ -68,7 +65,7 @@ typedef enum rkt_status (*rkt_events_fn)(void *ctx, const struct rkt_event *even
                                          struct rkt_error *err);
 
 /*
- * Every batch of one source, in file order; names are defined in *tab (the caller's,
+ * Every batch of one source, in the order in which it sent them; names are defined in *tab (the caller's,
  * may be NULL) as they come, at the latest when the walk has ended. A damaged batch is counted in
  * health and skipped.
  */
@@ -80,7 +77,7 @@ enum rkt_status rkt_store_reader_walk(struct rkt_store_reader *reader, uint32_t 
 typedef enum rkt_status (*rkt_frame_fn)(void *ctx, const uint8_t *frame, size_t frame_bytes,
                                         struct rkt_error *err);
 
-/* Every good frame but the store's own (RUN, INDEX, TRAILER), source by source: for a copy. */
+/* Every good frame but the store's own (RUN, SHARD, INDEX, TRAILER), source by source: for a copy. */
 enum rkt_status rkt_store_reader_each_frame(struct rkt_store_reader *reader, rkt_frame_fn fn,
                                             void *ctx, struct rkt_error *err);
 

@@ -13,6 +13,7 @@
 struct scanner {
     const struct rkt_store_file *file;
     struct rkt_store_entries *entries;
+    size_t first; /* of the entries: this file's begin here */
     struct rkt_store_scan *scan;
     uint8_t chunk[CHUNK_BYTES]; /* what the search read last */
     uint64_t chunk_offset;
@@ -107,6 +108,7 @@ static enum rkt_status add_entry(struct scanner *scanner, uint64_t offset,
         .source = head->source,
         .seq = head->seq,
         .frame_bytes = frame_bytes,
+        .file = scanner->file->number,
         .kind = head->kind,
     };
     return RKT_OK;
@@ -136,7 +138,7 @@ static uint64_t search_start(struct scanner *scanner, uint64_t offset)
 {
     struct rkt_store_entries *entries = scanner->entries;
     const struct rkt_store_entry *last =
-        entries->count ? &entries->items[entries->count - 1] : NULL;
+        entries->count > scanner->first ? &entries->items[entries->count - 1] : NULL;
 
     if (!last || last->offset + last->frame_bytes != offset || payload_may_be_good(scanner, last))
         return offset + 1;
@@ -183,6 +185,7 @@ enum rkt_status rkt_store_file_scan(const struct rkt_store_file *file,
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to scan %s", file->path);
     scanner->file = file;
     scanner->entries = entries;
+    scanner->first = entries->count;
     scanner->scan = &scan;
     scanner->check_budget = file->file_bytes + RKT_FRAME_PACKED_BYTES_MAX;
     status = scan_all(scanner, err);

@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Frames that claim one number of one source and are compared with each other. */
+#define ALIKE_MAX 8u
+
 struct grouping {
-    const struct rkt_store_file *file;
+    struct rkt_store_files *files;
     struct rkt_store_entry *items; /* the new order */
     size_t *starts;                /* by source: where its next entry goes */
     uint32_t source_end;           /* of starts */
@@ -14,12 +17,15 @@ struct grouping {
 
 static bool is_of_source(const struct rkt_store_entry *entry)
 {
-    return entry->kind != RKT_FRAME_RUN && entry->source < RKT_STORE_SOURCE_COUNT_MAX;
+    return !rkt_frame_is_of_store(entry->kind) && entry->source < RKT_STORE_SOURCE_COUNT_MAX;
 }
 
+/* A shard names no shards. */
 static bool is_known(const struct rkt_store_entry *entry)
 {
-    return entry->kind >= RKT_FRAME_RUN && entry->kind <= RKT_FRAME_BATCH;
+    if (rkt_frame_is_of_store(entry->kind))
+        return entry->kind == RKT_FRAME_RUN || (entry->kind == RKT_FRAME_SHARD && entry->file == 0);
+    return entry->kind >= RKT_FRAME_SOURCE && entry->kind <= RKT_FRAME_BATCH && is_of_source(entry);
 }
 
 static uint32_t find_source_end(const struct rkt_store_entries *entries)
@@ -39,10 +45,7 @@ static void count_entries(struct grouping *g, const struct rkt_store_entries *en
     for (size_t i = 0; i < entries->count; i++) {
         const struct rkt_store_entry *entry = &entries->items[i];
 
-        if (entry->kind == RKT_FRAME_RUN)
-            g->groups.run_count++;
-        else if (!is_known(entry) || !is_of_source(entry))
-            g->groups.unknown_frames++;
+        g->groups.unknown_frames += !is_known(entry);
         if (is_of_source(entry) && g->starts[entry->source]++ == 0)
             g->groups.range_count++;
     }
@@ -66,14 +69,11 @@ static void make_ranges(struct grouping *g)
 
 static void place_entries(struct grouping *g, struct rkt_store_entries *entries)
 {
-    size_t run_count = 0;
     size_t placed = 0;
 
     for (size_t i = 0; i < entries->count; i++) {
         const struct rkt_store_entry *entry = &entries->items[i];
 
-        if (entry->kind == RKT_FRAME_RUN)
-            g->groups.runs[run_count++] = *entry;
         if (!is_of_source(entry))
             continue;
         g->items[g->starts[entry->source]++] = *entry;
@@ -93,6 +93,15 @@ static bool is_in_sequence(const struct rkt_store_entry *entries, size_t count)
     return true;
 }
 
+static bool is_in_one_file(const struct rkt_store_entry *entries, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (entries[i].file != entries[0].file)
+            return false;
+    }
+    return true;
+}
+
 static int compare_seq(const void *a, const void *b)
 {
     const struct rkt_store_entry *x = *(const struct rkt_store_entry *const *)a;
@@ -100,47 +109,94 @@ static int compare_seq(const void *a, const void *b)
 
     if (x->seq != y->seq)
         return x->seq < y->seq ? -1 : 1;
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
+static bool read_head(struct rkt_store_files *files, const struct rkt_store_entry *entry,
+                      uint8_t head[RKT_FRAME_HEAD_BYTES])
+{
+    const struct rkt_store_file *file;
+
+    return rkt_store_files_get(files, entry->file, &file, NULL) == RKT_OK &&
+           rkt_store_file_read(file, entry->offset, head, RKT_FRAME_HEAD_BYTES, NULL) == RKT_OK;
+}
+
 /* A head holds the payload's crc and sizes, so equal heads are the same frame. */
-static bool is_same_frame(const struct rkt_store_file *file, const struct rkt_store_entry *a,
+static bool is_same_frame(struct rkt_store_files *files, const struct rkt_store_entry *a,
                           const struct rkt_store_entry *b)
 {
     uint8_t heads[2][RKT_FRAME_HEAD_BYTES];
 
-    return rkt_store_file_read(file, a->offset, heads[0], sizeof(heads[0]), NULL) == RKT_OK &&
-           rkt_store_file_read(file, b->offset, heads[1], sizeof(heads[1]), NULL) == RKT_OK &&
+    return a->kind == b->kind && a->frame_bytes == b->frame_bytes &&
+           read_head(files, a, heads[0]) && read_head(files, b, heads[1]) &&
            memcmp(heads[0], heads[1], sizeof(heads[0])) == 0;
 }
 
 /*
- * Numbers from 0 to the last that no frame has. The same number on two different frames is
- * possible: one that rank 0 made for a source that it took for lost.
+ * The same number on two different frames is possible: one that rank 0 made for a source that it
+ * took for lost. Copies are looked for among the few before that have the number, too.
  */
+static bool is_copy(struct rkt_store_files *files, struct rkt_store_entry *const *sorted, size_t i)
+{
+    for (size_t back = 1; back <= i && back <= ALIKE_MAX; back++) {
+        if (sorted[i - back]->seq != sorted[i]->seq)
+            return false;
+        if (is_same_frame(files, sorted[i - back], sorted[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Marks copies, and counts numbers from 0 to the last that no frame has. */
+static void count_by_seq(struct grouping *g, struct rkt_store_entry *const *sorted, size_t count)
+{
+    uint64_t distinct = 1;
+
+    for (size_t i = 1; i < count; i++) {
+        if (sorted[i]->seq != sorted[i - 1]->seq)
+            distinct++;
+        sorted[i]->is_skipped = is_copy(g->files, sorted, i);
+        g->groups.copy_count += sorted[i]->is_skipped;
+    }
+    g->groups.seq_gap_count += (uint64_t)sorted[count - 1]->seq + 1 - distinct;
+}
+
+static bool put_in_order(struct rkt_store_entry *entries, struct rkt_store_entry *const *sorted,
+                         size_t count)
+{
+    struct rkt_store_entry *copy = malloc(count * sizeof(*copy));
+
+    if (!copy)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        copy[i] = *sorted[i];
+    memcpy(entries, copy, count * sizeof(*copy));
+    free(copy);
+    return true;
+}
+
 static enum rkt_status check_seq(struct grouping *g, const struct rkt_store_range *range,
                                  struct rkt_error *err)
 {
     struct rkt_store_entry *entries = &g->items[range->first];
+    bool is_ordered = is_in_one_file(entries, range->count);
     struct rkt_store_entry **sorted;
-    uint64_t distinct = 1;
 
-    if (is_in_sequence(entries, range->count))
+    if (is_ordered && is_in_sequence(entries, range->count))
         return RKT_OK;
     sorted = malloc(range->count * sizeof(struct rkt_store_entry *));
-    if (!sorted)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a list of %zu frames", range->count);
-    for (size_t i = 0; i < range->count; i++)
-        sorted[i] = &entries[i];
-    qsort(sorted, range->count, sizeof(struct rkt_store_entry *), compare_seq);
-    for (size_t i = 1; i < range->count; i++) {
-        if (sorted[i]->seq != sorted[i - 1]->seq)
-            distinct++;
-        else
-            sorted[i]->is_skipped = is_same_frame(g->file, sorted[i - 1], sorted[i]);
+    if (sorted) {
+        for (size_t i = 0; i < range->count; i++)
+            sorted[i] = &entries[i];
+        qsort(sorted, range->count, sizeof(struct rkt_store_entry *), compare_seq);
+        count_by_seq(g, sorted, range->count);
+        is_ordered = is_ordered || put_in_order(entries, sorted, range->count);
+        free(sorted);
     }
-    g->groups.seq_gap_count += (uint64_t)sorted[range->count - 1]->seq + 1 - distinct;
-    free(sorted);
+    if (!sorted || !is_ordered)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a list of %zu frames", range->count);
     return RKT_OK;
 }
 
@@ -152,8 +208,7 @@ static enum rkt_status group(struct grouping *g, struct rkt_store_entries *entri
     count_entries(g, entries);
     g->items = malloc((entries->count + 1) * sizeof(*g->items));
     g->groups.ranges = malloc((g->groups.range_count + 1) * sizeof(*g->groups.ranges));
-    g->groups.runs = malloc((g->groups.run_count + 1) * sizeof(*g->groups.runs));
-    if (!g->items || !g->groups.ranges || !g->groups.runs)
+    if (!g->items || !g->groups.ranges)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a list of %zu frames", entries->count);
     make_ranges(g);
     place_entries(g, entries);
@@ -166,11 +221,10 @@ static enum rkt_status group(struct grouping *g, struct rkt_store_entries *entri
     return RKT_OK;
 }
 
-enum rkt_status rkt_store_group(const struct rkt_store_file *file,
-                                struct rkt_store_entries *entries,
+enum rkt_status rkt_store_group(struct rkt_store_files *files, struct rkt_store_entries *entries,
                                 struct rkt_store_groups *groups_out, struct rkt_error *err)
 {
-    struct grouping g = {.file = file};
+    struct grouping g = {.files = files};
     enum rkt_status status;
 
     g.source_end = find_source_end(entries);
@@ -182,7 +236,6 @@ enum rkt_status rkt_store_group(const struct rkt_store_file *file,
     if (status != RKT_OK) {
         free(g.items);
         free(g.groups.ranges);
-        free(g.groups.runs);
         return status;
     }
     free(entries->items);

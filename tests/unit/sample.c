@@ -170,7 +170,7 @@ static void add_events(struct rkt_source_writer *writer)
     }
 }
 
-static void fill_source(struct rkt_store_writer *store, uint32_t source)
+void sample_source_fill(struct rkt_store_writer *store, uint32_t source)
 {
     struct rkt_source_info info = sample_source(source);
     struct rkt_end_info end = sample_end();
@@ -185,7 +185,7 @@ static void fill_source(struct rkt_store_writer *store, uint32_t source)
     rkt_source_writer_destroy(writer);
 }
 
-static void add_align(struct rkt_store_writer *store, uint32_t source)
+void sample_align_fill(struct rkt_store_writer *store, uint32_t source)
 {
     struct rkt_align_info align = sample_align(source);
     struct rkt_error err;
@@ -200,8 +200,8 @@ static void add_align(struct rkt_store_writer *store, uint32_t source)
 void sample_store_fill(struct rkt_store_writer *writer)
 {
     for (uint32_t source = 0; source < SAMPLE_SOURCES; source++) {
-        fill_source(writer, source);
-        add_align(writer, source);
+        sample_source_fill(writer, source);
+        sample_align_fill(writer, source);
     }
 }
 

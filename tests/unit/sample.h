@@ -30,6 +30,10 @@ const char *sample_name(size_t i);
 void sample_expect_run(const struct rkt_run_info *got);
 void sample_expect_source(const struct rkt_source_info *got);
 
+/* All names, SAMPLE_ROWS events of every kind and END of one source; and its ALIGN. */
+void sample_source_fill(struct rkt_store_writer *store, uint32_t source);
+void sample_align_fill(struct rkt_store_writer *store, uint32_t source);
+
 /* SAMPLE_SOURCES sources with all names, SAMPLE_ROWS events of every kind, END and ALIGN. */
 void sample_store_fill(struct rkt_store_writer *writer);
 void sample_store_write(const char *path, enum rkt_store_mode mode);

@@ -354,6 +354,7 @@ static void wrong_frames_are_refused_and_not_written(void **state)
         {"cut in its head", RKT_FRAME_EVENTS, 0, 0, 20, RKT_ERR_FORMAT},
         {"the store's own kind", RKT_FRAME_INDEX, 0, 0, 0, RKT_ERR_INVALID},
         {"a second run", RKT_FRAME_RUN, 0, 0, 0, RKT_ERR_INVALID},
+        {"a shard that a sender names", RKT_FRAME_SHARD, 0, 0, 0, RKT_ERR_INVALID},
         {"a source that is too high", 4, RKT_STORE_SOURCE_COUNT_MAX, 0, 0, RKT_ERR_RANGE},
     };
     struct fixture *fx = *state;
