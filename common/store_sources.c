@@ -177,26 +177,26 @@ static bool put_in_order(struct rkt_store_entry *entries, struct rkt_store_entry
     return true;
 }
 
-static enum rkt_status check_seq(struct grouping *g, const struct rkt_store_range *range,
+static enum rkt_status check_seq(struct grouping *g, struct rkt_store_range range,
                                  struct rkt_error *err)
 {
-    struct rkt_store_entry *entries = &g->items[range->first];
-    bool is_ordered = is_in_one_file(entries, range->count);
+    struct rkt_store_entry *entries = &g->items[range.first];
+    bool is_ordered = is_in_one_file(entries, range.count);
     struct rkt_store_entry **sorted;
 
-    if (is_ordered && is_in_sequence(entries, range->count))
+    if (is_ordered && is_in_sequence(entries, range.count))
         return RKT_OK;
-    sorted = malloc(range->count * sizeof(struct rkt_store_entry *));
+    sorted = malloc(range.count * sizeof(struct rkt_store_entry *));
     if (sorted) {
-        for (size_t i = 0; i < range->count; i++)
+        for (size_t i = 0; i < range.count; i++)
             sorted[i] = &entries[i];
-        qsort(sorted, range->count, sizeof(struct rkt_store_entry *), compare_seq);
-        count_by_seq(g, sorted, range->count);
-        is_ordered = is_ordered || put_in_order(entries, sorted, range->count);
+        qsort(sorted, range.count, sizeof(struct rkt_store_entry *), compare_seq);
+        count_by_seq(g, sorted, range.count);
+        is_ordered = is_ordered || put_in_order(entries, sorted, range.count);
         free(sorted);
     }
     if (!sorted || !is_ordered)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a list of %zu frames", range->count);
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a list of %zu frames", range.count);
     return RKT_OK;
 }
 
@@ -213,7 +213,7 @@ static enum rkt_status group(struct grouping *g, struct rkt_store_entries *entri
     make_ranges(g);
     place_entries(g, entries);
     for (size_t i = 0; i < g->groups.range_count; i++) {
-        enum rkt_status status = check_seq(g, &g->groups.ranges[i], err);
+        enum rkt_status status = check_seq(g, g->groups.ranges[i], err);
 
         if (status != RKT_OK)
             return status;

@@ -255,6 +255,14 @@ uint8_t *sample_file_read(const char *path, size_t *len_out)
     return bytes;
 }
 
+uint64_t sample_file_bytes(const char *path)
+{
+    struct stat st;
+
+    assert_int_equal(stat(path, &st), 0);
+    return (uint64_t)st.st_size;
+}
+
 void sample_file_write(const char *path, const uint8_t *bytes, size_t len_bytes)
 {
     /* not O_TRUNC: ext4 flushes a file to the disk at close when it was truncated to 0 */

@@ -42,6 +42,7 @@ void sample_store_write(const char *path, enum rkt_store_mode mode);
 void sample_folder_make(char *folder, size_t folder_bytes);
 void sample_folder_remove(const char *folder);
 
+uint64_t sample_file_bytes(const char *path);
 /* The whole file, or NULL; free(). And a file of these bytes. */
 uint8_t *sample_file_read(const char *path, size_t *len_out);
 void sample_file_write(const char *path, const uint8_t *bytes, size_t len_bytes);
