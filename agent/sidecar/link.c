@@ -172,8 +172,10 @@ bool rkt_link_step(struct rkt_link *link, uint64_t now_ns)
 
     while (hear(link, now_ns))
         was_busy = true;
-    watch_leader(link, now_ns);
-    send_heartbeats(link, now_ns);
+    if (!link->has_leave) {
+        watch_leader(link, now_ns);
+        send_heartbeats(link, now_ns);
+    }
     return was_busy;
 }
 

@@ -29,7 +29,9 @@ struct rkt_send_queue {
     uint64_t spool_bytes;
     struct rkt_spool *spool; /* NULL: none */
     char *kept_path;         /* BASE-a.rkt; NULL: none */
-    bool has_kept_file;
+    bool is_keeping;         /* what is in memory is in that file, too */
+    int kept_fd;             /* -1: nothing is */
+    struct rkt_error keep_error;
 
     /* in memory: those that are sent and wait for their ACK, then those that are not sent */
     struct waiting_frame *first;
@@ -71,6 +73,7 @@ enum rkt_status rkt_send_queue_create(struct rkt_transport *transport,
     if (!queue)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the send queue");
     queue->transport = transport;
+    queue->kept_fd = -1;
     queue->memory_bytes = config->memory_bytes;
     if (config->spool_base && !add_spool(queue, config, err)) {
         rkt_send_queue_destroy(queue);
@@ -93,12 +96,21 @@ static void drop_first(struct rkt_send_queue *queue)
     free(frame);
 }
 
+static void close_kept(struct rkt_send_queue *queue, bool is_needed)
+{
+    if (!queue->kept_path || queue->kept_fd < 0)
+        return;
+    close(queue->kept_fd);
+    queue->kept_fd = -1;
+    if (!is_needed)
+        (void)unlink(queue->kept_path);
+}
+
 void rkt_send_queue_destroy(struct rkt_send_queue *queue)
 {
     if (!queue)
         return;
-    if (queue->kept_path && queue->has_kept_file && !queue->first && !queue->is_abandoned)
-        (void)unlink(queue->kept_path);
+    close_kept(queue, queue->first || queue->is_abandoned);
     while (queue->first)
         drop_first(queue);
     rkt_spool_destroy(queue->spool);
@@ -134,6 +146,18 @@ static enum rkt_status push_to_spool(struct rkt_send_queue *queue, const uint8_t
     return RKT_OK;
 }
 
+/* Errors are kept for who asks: the frame is in memory all the same. */
+static void keep_frame(struct rkt_send_queue *queue, const struct waiting_frame *frame)
+{
+    if (queue->kept_fd < 0)
+        queue->kept_fd =
+            open(queue->kept_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (queue->kept_fd < 0)
+        (void)rkt_fail_errno(&queue->keep_error, RKT_ERR_IO, "cannot make %s", queue->kept_path);
+    else if (write(queue->kept_fd, frame->bytes, frame->frame_bytes) != (ssize_t)frame->frame_bytes)
+        (void)rkt_fail_errno(&queue->keep_error, RKT_ERR_IO, "cannot write %s", queue->kept_path);
+}
+
 static enum rkt_status push_to_memory(struct rkt_send_queue *queue, const uint8_t *frame,
                                       size_t frame_bytes)
 {
@@ -156,6 +180,8 @@ static enum rkt_status push_to_memory(struct rkt_send_queue *queue, const uint8_
     queue->last = waiting;
     queue->held_bytes += frame_bytes;
     queue->counts.pushed_frames++;
+    if (queue->is_keeping)
+        keep_frame(queue, waiting);
     return RKT_OK;
 }
 
@@ -179,10 +205,13 @@ enum rkt_status rkt_send_queue_push(void *ctx, const uint8_t *frame, size_t fram
 
 static void forget_oldest(struct rkt_send_queue *queue)
 {
-    if (queue->first != queue->first_unsent)
-        drop_first(queue);
-    else
+    if (queue->first == queue->first_unsent) {
         rkt_spool_acked(queue->spool);
+        return;
+    }
+    drop_first(queue);
+    if (!queue->first)
+        close_kept(queue, false);
 }
 
 void rkt_send_queue_aim(struct rkt_send_queue *queue, int target)
@@ -297,41 +326,28 @@ void rkt_send_queue_pause(struct rkt_send_queue *queue)
     queue->is_paused = true;
 }
 
-static enum rkt_status write_memory(const struct rkt_send_queue *queue, int fd,
-                                    struct rkt_error *err)
-{
-    for (const struct waiting_frame *frame = queue->first; frame; frame = frame->next) {
-        if (write(fd, frame->bytes, frame->frame_bytes) != (ssize_t)frame->frame_bytes)
-            return rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", queue->kept_path);
-    }
-    return RKT_OK;
-}
-
 enum rkt_status rkt_send_queue_keep(struct rkt_send_queue *queue, const char **path_out,
                                     struct rkt_error *err)
 {
-    enum rkt_status status;
-    int fd;
-
     if (!queue->spool)
         return rkt_fail(err, RKT_ERR_INVALID, "there is no spool");
-    *path_out = rkt_spool_path(queue->spool);
-    if (!queue->first)
-        return is_spooling(queue) ? RKT_OK : RKT_END;
-    fd = open(queue->kept_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return rkt_fail_errno(err, RKT_ERR_IO, "cannot make %s", queue->kept_path);
-    queue->has_kept_file = true;
-    *path_out = queue->kept_path;
-    status = write_memory(queue, fd, err);
-    close(fd);
-    return status;
+    for (const struct waiting_frame *frame = queue->first; frame && !queue->is_keeping;
+         frame = frame->next)
+        keep_frame(queue, frame);
+    queue->is_keeping = true;
+    *path_out = queue->first ? queue->kept_path : rkt_spool_path(queue->spool);
+    if (queue->keep_error.status != RKT_OK) {
+        if (err)
+            *err = queue->keep_error;
+        return queue->keep_error.status;
+    }
+    return queue->first || is_spooling(queue) ? RKT_OK : RKT_END;
 }
 
 void rkt_send_queue_abandon(struct rkt_send_queue *queue)
 {
     while (queue->first) {
-        if (queue->first == queue->first_unsent && !queue->has_kept_file)
+        if (queue->first == queue->first_unsent && queue->kept_fd < 0)
             (void)count_dropped(queue, queue->first->frame_bytes);
         drop_first(queue);
     }

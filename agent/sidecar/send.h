@@ -76,9 +76,9 @@ void rkt_send_queue_counts(const struct rkt_send_queue *queue, struct rkt_send_c
 void rkt_send_queue_pause(struct rkt_send_queue *queue);
 
 /*
- * Little time is left: make sure that everything which rank 0 has not written is on disk, and go on.
- * RKT_END: there is nothing. RKT_OK: *path_out (on loan) names a file of it. RKT_ERR_INVALID: there
- * is no spool.
+ * Little time is left: from now on everything which rank 0 has not written is on disk, also what is pushed
+ * later. May be called again, to hear how it stands. RKT_END: there is nothing. RKT_OK: *path_out (on loan)
+ * names a file of it. RKT_ERR_INVALID: there is no spool.
  */
 enum rkt_status rkt_send_queue_keep(struct rkt_send_queue *queue, const char **path_out,
                                     struct rkt_error *err);

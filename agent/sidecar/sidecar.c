@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/sidecar/sidecar.h"
+#include "agent/sidecar/sidecar_parts.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,70 +11,16 @@
 #include <unistd.h>
 
 #include "agent/control.h"
-#include "agent/sidecar/clock_probe.h"
-#include "agent/sidecar/link.h"
-#include "agent/sidecar/own_source.h"
-#include "agent/sidecar/process_set.h"
-#include "agent/sidecar/refusals.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/run_message.h"
 
 #define S UINT64_C(1000000000)
-/* Processes that outlive the job get so long to close capture; then they are cut. */
-#define ORPHAN_LIMIT_NS (3 * S)
-#define CLOCKING_LIMIT_NS (3 * S)
-#define ABORT_FLUSH_LIMIT_NS (5 * S)
-#define BURST_COUNT 3u
-#define START_GAP_NS (3 * S / 10)
-#define END_GAP_NS (S / 20)
+/* Told to stop, we may be killed within a second: what comes is made into frames soon. */
+#define STOPPING_FLUSH_NS (S / 10)
 #define POLL_FDS_MAX 64
 /* When nobody can be taken in (descriptors are out), who waits is not asked for so long. */
 #define ACCEPT_PAUSE_NS (S / 10)
-
-enum phase {
-    PHASE_JOINING,
-    PHASE_RUNNING,
-    PHASE_DRAINING,
-    PHASE_CLOCKING,
-    PHASE_FLUSHING,
-    PHASE_WAITING,
-    PHASE_LEFT,
-};
-
-struct rkt_sidecar {
-    struct rkt_sidecar_config config;
-    int rank;
-    enum phase phase;
-    uint64_t phase_ns; /* when it began */
-
-    struct rkt_link link;
-    struct rkt_send_queue *queue;
-    struct rkt_own_source *own;
-    struct rkt_process_set *set;
-    struct rkt_gpu_samples *samples; /* NULL: not asked for */
-    struct rkt_clock_probe *probe;   /* NULL on rank 0, which is the reference */
-
-    /* from the supervisor */
-    bool is_orphan; /* the supervisor is gone */
-    bool is_stopping;
-    bool is_report_done;
-    struct rkt_job_end job;
-    uint64_t job_end_ns;
-    uint64_t waiting_due_ns;
-
-    /* another rank failed: ABORT_JOB goes out once what was there by then is written */
-    bool is_aborting;
-    bool has_aborted;
-    uint64_t abort_frames;
-    uint64_t abort_limit_ns;
-
-    uint64_t flush_due_ns;
-    uint64_t accept_due_ns;
-    struct rkt_refusals refusals;
-    bool has_warned;
-    struct rkt_sidecar_leave leave;
-};
 
 static uint64_t read_raw(void *ctx)
 {
@@ -161,9 +107,8 @@ void rkt_sidecar_destroy(struct rkt_sidecar *sidecar)
     free(sidecar);
 }
 
-/* Once per run: what failed was counted, and the rest goes on. */
-static void warn_once(struct rkt_sidecar *sidecar, enum rkt_status status,
-                      const struct rkt_error *err)
+void rkt_sidecar_warn_once(struct rkt_sidecar *sidecar, enum rkt_status status,
+                           const struct rkt_error *err)
 {
     if (status >= RKT_OK || sidecar->has_warned)
         return;
@@ -171,15 +116,15 @@ static void warn_once(struct rkt_sidecar *sidecar, enum rkt_status status,
     rkt_log(RKT_LOG_WARN, "sidecar", err->text, "status=%s", rkt_status_name(status));
 }
 
-static void enter(struct rkt_sidecar *sidecar, enum phase phase, uint64_t now_ns)
+void rkt_sidecar_enter(struct rkt_sidecar *sidecar, enum rkt_sidecar_phase phase, uint64_t now_ns)
 {
     sidecar->phase = phase;
     sidecar->phase_ns = now_ns;
     rkt_log(RKT_LOG_DEBUG, "sidecar", "phase", "phase=%d", (int)phase);
 }
 
-static void tell_supervisor(struct rkt_sidecar *sidecar, enum rkt_control_type type, int32_t value,
-                            const char *text)
+void rkt_sidecar_tell_supervisor(struct rkt_sidecar *sidecar, enum rkt_control_type type,
+                                 int32_t value, const char *text)
 {
     /* A supervisor that is gone shows as a hang-up, which is handled there. */
     if (!sidecar->is_orphan)
@@ -193,19 +138,29 @@ static int32_t shell_code(int wait_status)
     return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
+void rkt_sidecar_say_job_failed(struct rkt_sidecar *sidecar)
+{
+    const struct rkt_job_end *job = &sidecar->job;
+
+    if (!job->is_known || job->wait_status == 0 || sidecar->has_aborted || sidecar->has_said_failed)
+        return;
+    sidecar->has_said_failed = true;
+    (void)rkt_link_say(&sidecar->link, RKT_RUN_JOB_FAILED, shell_code(job->wait_status), NULL);
+}
+
 static void job_has_ended(struct rkt_sidecar *sidecar, bool is_known, int wait_status,
                           uint64_t now_ns)
 {
-    if (sidecar->phase >= PHASE_DRAINING)
+    if (sidecar->phase >= RKT_SIDECAR_DRAINING)
         return;
     sidecar->job.is_known = is_known;
     sidecar->job.wait_status = wait_status;
     sidecar->job_end_ns = now_ns;
     sidecar->waiting_due_ns = now_ns + RKT_CONTROL_WAITING_NS;
-    /* A job that we stopped, or that a signal to all stopped, is not what went wrong first. */
-    if (is_known && wait_status != 0 && !sidecar->has_aborted && !sidecar->is_stopping)
-        (void)rkt_link_say(&sidecar->link, RKT_RUN_JOB_FAILED, shell_code(wait_status), NULL);
-    enter(sidecar, PHASE_DRAINING, now_ns);
+    /* A job that a signal to all stopped is not what went wrong first. */
+    if (!sidecar->is_stopping)
+        rkt_sidecar_say_job_failed(sidecar);
+    rkt_sidecar_enter(sidecar, RKT_SIDECAR_DRAINING, now_ns);
 }
 
 /* What is here goes out now: there may be little time. */
@@ -216,9 +171,9 @@ static void stop(struct rkt_sidecar *sidecar, uint64_t now_ns)
 
     sidecar->is_stopping = true;
     sidecar->flush_due_ns = now_ns;
-    if (sidecar->phase < PHASE_FLUSHING)
-        warn_once(sidecar, rkt_own_source_flush(sidecar->own, &err), &err);
-    /* As far as it comes: should rank 0 be too late for the rest, it is on disk. */
+    if (sidecar->phase < RKT_SIDECAR_FLUSHING)
+        rkt_sidecar_warn_once(sidecar, rkt_own_source_flush(sidecar->own, &err), &err);
+    /* Should rank 0 be too late for the rest, it is on disk. */
     (void)rkt_send_queue_keep(sidecar->queue, &path, NULL);
 }
 
@@ -290,21 +245,28 @@ static void move_events(struct rkt_sidecar *sidecar, uint64_t now_ns, struct rkt
     struct rkt_drain_result result = {0};
     struct rkt_error err = {0};
 
-    if (sidecar->phase >= PHASE_CLOCKING)
+    if (sidecar->phase >= RKT_SIDECAR_CLOCKING)
         return;
     accept_processes(sidecar, now_ns);
-    warn_once(
+    rkt_sidecar_warn_once(
         sidecar,
         rkt_process_set_drain(sidecar->set, rkt_send_queue_is_full(sidecar->queue), &result, &err),
         &err);
     if (sidecar->samples)
-        warn_once(sidecar, rkt_process_set_sample(sidecar->set, sidecar->samples, &err), &err);
+        rkt_sidecar_warn_once(sidecar, rkt_process_set_sample(sidecar->set, sidecar->samples, &err),
+                              &err);
     if (result.fill_percent > activity->fill_percent)
         activity->fill_percent = result.fill_percent;
     if (now_ns < sidecar->flush_due_ns)
         return;
-    sidecar->flush_due_ns = now_ns + sidecar->config.flush_interval_ns;
-    warn_once(sidecar, rkt_process_set_flush(sidecar->set, &err), &err);
+    sidecar->flush_due_ns =
+        now_ns + (sidecar->is_stopping ? STOPPING_FLUSH_NS : sidecar->config.flush_interval_ns);
+    rkt_sidecar_warn_once(sidecar, rkt_process_set_flush(sidecar->set, &err), &err);
+}
+
+bool rkt_sidecar_is_heard(const struct rkt_sidecar *sidecar)
+{
+    return sidecar->link.is_welcome && !sidecar->link.has_leave;
 }
 
 static void move_own_events(struct rkt_sidecar *sidecar, uint64_t now_ns,
@@ -312,9 +274,9 @@ static void move_own_events(struct rkt_sidecar *sidecar, uint64_t now_ns,
 {
     struct rkt_error err = {0};
 
-    if (sidecar->phase < PHASE_FLUSHING)
-        warn_once(sidecar, rkt_own_source_step(sidecar->own, now_ns, &err), &err);
-    if (sidecar->probe && sidecar->link.is_welcome && sidecar->phase < PHASE_FLUSHING &&
+    if (sidecar->phase < RKT_SIDECAR_FLUSHING)
+        rkt_sidecar_warn_once(sidecar, rkt_own_source_step(sidecar->own, now_ns, &err), &err);
+    if (sidecar->probe && rkt_sidecar_is_heard(sidecar) && sidecar->phase < RKT_SIDECAR_FLUSHING &&
         rkt_clock_probe_step(sidecar->probe, &err))
         activity->wants_soon = true;
     if (sidecar->link.is_welcome && rkt_send_queue_step(sidecar->queue, &err))
@@ -351,182 +313,9 @@ static void take_window_order(struct rkt_sidecar *sidecar)
     rkt_process_set_order_window(sidecar->set, &order);
 }
 
-/* ---- another rank failed ---- */
-
-static void begin_abort(struct rkt_sidecar *sidecar, uint64_t now_ns)
-{
-    struct rkt_send_counts counts;
-    struct rkt_error err = {0};
-
-    sidecar->is_aborting = true;
-    sidecar->abort_limit_ns = now_ns + ABORT_FLUSH_LIMIT_NS;
-    warn_once(sidecar, rkt_process_set_flush(sidecar->set, &err), &err);
-    rkt_send_queue_counts(sidecar->queue, &counts);
-    sidecar->abort_frames = counts.pushed_frames;
-}
-
-static void step_abort(struct rkt_sidecar *sidecar, uint64_t now_ns)
-{
-    struct rkt_send_counts counts;
-
-    if (!sidecar->link.has_abort || sidecar->has_aborted || sidecar->phase >= PHASE_DRAINING)
-        return;
-    if (!sidecar->is_aborting)
-        begin_abort(sidecar, now_ns);
-    rkt_send_queue_counts(sidecar->queue, &counts);
-    if (counts.acked_frames < sidecar->abort_frames && now_ns < sidecar->abort_limit_ns)
-        return;
-    sidecar->has_aborted = true;
-    tell_supervisor(sidecar, RKT_CONTROL_ABORT_JOB, sidecar->link.abort_rank, "");
-}
-
-/* ---- the phases ---- */
-
-static void leave(struct rkt_sidecar *sidecar, bool is_clean, int32_t value, uint64_t now_ns)
-{
-    sidecar->leave.is_clean = is_clean;
-    sidecar->leave.value = value;
-    enter(sidecar, PHASE_LEFT, now_ns);
-}
-
-static void step_joining(struct rkt_sidecar *sidecar, uint64_t now_ns)
-{
-    const struct rkt_run_message *welcome = &sidecar->link.welcome;
-    char text[160];
-
-    if (sidecar->link.is_refused || rkt_link_is_silent(&sidecar->link, now_ns)) {
-        rkt_log(RKT_LOG_ERROR, "sidecar", "rank 0 did not take this rank in", "reason=\"%s\"",
-                sidecar->link.is_refused ? welcome->text : "no answer");
-        leave(sidecar, (welcome->flags & RKT_RUN_FLAG_CLEAN) != 0, 0, now_ns);
-        return;
-    }
-    if (!sidecar->link.is_welcome)
-        return;
-    (void)snprintf(text, sizeof(text), "%s %d", welcome->host, (int)welcome->value);
-    tell_supervisor(sidecar, RKT_CONTROL_READY, 0, text);
-    if (sidecar->probe)
-        rkt_clock_probe_schedule(sidecar->probe, BURST_COUNT, START_GAP_NS,
-                                 (welcome->flags & RKT_RUN_FLAG_CLOCK_LEADER) != 0);
-    enter(sidecar, PHASE_RUNNING, now_ns);
-}
-
-static void step_draining(struct rkt_sidecar *sidecar, uint64_t now_ns)
-{
-    uint64_t waited = now_ns - sidecar->job_end_ns;
-    struct rkt_error err = {0};
-
-    if (rkt_process_set_live_count(sidecar->set) > 0 && waited < ORPHAN_LIMIT_NS &&
-        waited < sidecar->config.drain_timeout_ns)
-        return;
-    warn_once(sidecar, rkt_process_set_end(sidecar->set, &sidecar->job, &err), &err);
-    rkt_refusals_say(&sidecar->refusals, now_ns, true);
-    if (sidecar->samples)
-        rkt_gpu_samples_want(sidecar->samples, 0);
-    if (sidecar->probe)
-        rkt_clock_probe_schedule(sidecar->probe, BURST_COUNT, END_GAP_NS, false);
-    enter(sidecar, PHASE_CLOCKING, now_ns);
-}
-
-static void step_clocking(struct rkt_sidecar *sidecar, uint64_t now_ns)
-{
-    struct rkt_send_counts counts;
-    struct rkt_error err = {0};
-
-    if (sidecar->probe && !rkt_clock_probe_is_idle(sidecar->probe) && sidecar->link.is_welcome &&
-        now_ns - sidecar->phase_ns < CLOCKING_LIMIT_NS)
-        return;
-    rkt_send_queue_counts(sidecar->queue, &counts);
-    warn_once(sidecar, rkt_own_source_end(sidecar->own, &counts, &err), &err);
-    enter(sidecar, PHASE_FLUSHING, now_ns);
-}
-
-/* Rank 0 will not write the rest. */
-static void give_up_sending(struct rkt_sidecar *sidecar, const char *why, uint64_t waited_ns)
-{
-    struct rkt_error err = {0};
-    const char *path = "";
-    enum rkt_status status = rkt_send_queue_keep(sidecar->queue, &path, &err);
-
-    if (status == RKT_OK)
-        rkt_log(RKT_LOG_WARN, "sidecar", why, "seconds=%d kept=\"%s\" then=\"ranktrace recover\"",
-                (int)(waited_ns / S), path);
-    else
-        rkt_log(RKT_LOG_WARN, "sidecar", why, "seconds=%d rest=\"%s\"", (int)(waited_ns / S),
-                status == RKT_END ? "none" : err.text);
-    rkt_send_queue_abandon(sidecar->queue);
-}
-
-/* NULL: rank 0 may still take what waits for it. */
-static const char *why_sending_ends(const struct rkt_sidecar *sidecar, uint64_t now_ns)
-{
-    if (sidecar->link.has_store_failed)
-        return "rank 0 cannot write its file";
-    if (sidecar->link.has_leave)
-        return "rank 0 has closed its file";
-    if (now_ns - sidecar->job_end_ns > sidecar->config.drain_timeout_ns)
-        return "rank 0 did not take all in time";
-    return NULL;
-}
-
-static void step_flushing(struct rkt_sidecar *sidecar, uint64_t now_ns)
-{
-    const char *why = why_sending_ends(sidecar, now_ns);
-
-    if (!rkt_send_queue_is_empty(sidecar->queue)) {
-        if (!why)
-            return;
-        give_up_sending(sidecar, why, now_ns - sidecar->job_end_ns);
-    }
-    (void)rkt_link_say(&sidecar->link, RKT_RUN_FLUSHED, 0, NULL);
-    enter(sidecar, PHASE_WAITING, now_ns);
-}
-
-static void step_waiting(struct rkt_sidecar *sidecar, uint64_t now_ns)
-{
-    const struct rkt_run_message *said = &sidecar->link.leave;
-
-    if (sidecar->link.has_leave)
-        leave(sidecar, (said->flags & RKT_RUN_FLAG_CLEAN) != 0, said->value, now_ns);
-}
-
-static void step_phase(struct rkt_sidecar *sidecar, uint64_t now_ns)
-{
-    switch (sidecar->phase) {
-    case PHASE_JOINING:
-        step_joining(sidecar, now_ns);
-        break;
-    case PHASE_DRAINING:
-        step_draining(sidecar, now_ns);
-        break;
-    case PHASE_CLOCKING:
-        step_clocking(sidecar, now_ns);
-        break;
-    case PHASE_FLUSHING:
-        step_flushing(sidecar, now_ns);
-        break;
-    case PHASE_WAITING:
-        step_waiting(sidecar, now_ns);
-        break;
-    case PHASE_RUNNING:
-    case PHASE_LEFT:
-        break;
-    }
-}
-
-/* After the job's end nobody waits for a rank 0 that says nothing. */
-static void check_rank_0(struct rkt_sidecar *sidecar, uint64_t now_ns)
-{
-    if (sidecar->phase < PHASE_CLOCKING || sidecar->phase == PHASE_LEFT ||
-        !rkt_link_is_silent(&sidecar->link, now_ns))
-        return;
-    give_up_sending(sidecar, "rank 0 is silent: its file may lack the end of this rank",
-                    RKT_LINK_SILENT_NS);
-    leave(sidecar, false, 0, now_ns);
-}
-
 void rkt_sidecar_step(struct rkt_sidecar *sidecar, uint64_t now_ns, struct rkt_activity *activity)
 {
-    if (sidecar->phase == PHASE_LEFT)
+    if (sidecar->phase == RKT_SIDECAR_LEFT)
         return;
     sidecar->link.has_step = rkt_process_set_step(sidecar->set, &sidecar->link.step);
     hear_supervisor(sidecar, now_ns);
@@ -535,17 +324,17 @@ void rkt_sidecar_step(struct rkt_sidecar *sidecar, uint64_t now_ns, struct rkt_a
     follow_leader(sidecar);
     if (sidecar->link.has_window)
         take_window_order(sidecar);
-    if (sidecar->link.has_store_failed)
+    if (sidecar->link.has_store_failed || sidecar->link.has_leave)
         rkt_send_queue_pause(sidecar->queue);
     move_events(sidecar, now_ns, activity);
     move_own_events(sidecar, now_ns, activity);
-    step_abort(sidecar, now_ns);
-    step_phase(sidecar, now_ns);
-    check_rank_0(sidecar, now_ns);
+    rkt_sidecar_step_abort(sidecar, now_ns);
+    rkt_sidecar_step_phase(sidecar, now_ns);
+    rkt_sidecar_check_rank_0(sidecar, now_ns);
     (void)rkt_transport_progress(sidecar->config.transport);
-    if (sidecar->phase >= PHASE_DRAINING && sidecar->phase < PHASE_LEFT &&
+    if (sidecar->phase >= RKT_SIDECAR_DRAINING && sidecar->phase < RKT_SIDECAR_LEFT &&
         now_ns >= sidecar->waiting_due_ns) {
-        tell_supervisor(sidecar, RKT_CONTROL_WAITING, 0, "");
+        rkt_sidecar_tell_supervisor(sidecar, RKT_CONTROL_WAITING, 0, "");
         sidecar->waiting_due_ns = now_ns + RKT_CONTROL_WAITING_NS;
     }
 }
@@ -563,7 +352,7 @@ void rkt_sidecar_wait(const struct rkt_sidecar *sidecar, uint64_t sleep_ns)
         polls[count++] = (struct pollfd){.fd = sidecar->config.control_fd, .events = POLLIN};
     /* the first is who waits to be taken in */
     for (size_t i = sidecar->accept_due_ns > rkt_now_raw_ns();
-         i < fd_count && sidecar->phase < PHASE_CLOCKING; i++)
+         i < fd_count && sidecar->phase < RKT_SIDECAR_CLOCKING; i++)
         polls[count++] = (struct pollfd){.fd = fds[i], .events = POLLIN};
     (void)ppoll(polls, count, &limit, NULL);
 }
@@ -575,7 +364,7 @@ bool rkt_sidecar_is_leader(const struct rkt_sidecar *sidecar)
 
 bool rkt_sidecar_has_left(const struct rkt_sidecar *sidecar, struct rkt_sidecar_leave *leave_out)
 {
-    if (sidecar->phase != PHASE_LEFT)
+    if (sidecar->phase != RKT_SIDECAR_LEFT)
         return false;
     *leave_out = sidecar->leave;
     return true;

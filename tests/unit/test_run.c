@@ -190,6 +190,26 @@ static void failed_job_ends_the_others_and_gives_its_code(void **state)
     assert_int_equal(run_source(run, 5)->end.signal_number, 15);
 }
 
+/* As when its supervisor alone got a SIGTERM; mpirun's own comes to all, and then it is over at once. */
+static void job_that_was_stopped_alone_ends_the_others(void **state)
+{
+    struct run *run = *state;
+
+    run_start_jobs(run);
+    run_tell(run, 1, RKT_CONTROL_STOP, 15);
+    run_end_job(run, 1, 15);
+    run_for(run, 2 * S);
+    assert_false(run->ranks[0].has_abort);
+    run_for(run, 3 * S);
+    assert_true(run->ranks[0].has_abort);
+    assert_true(run->ranks[2].has_abort);
+    run_end_job(run, 0, 15);
+    run_end_job(run, 2, 15);
+    run_for(run, 8 * S);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_int_equal(run->ranks[rank].leave.value, 128 + 15);
+}
+
 static void hang_up_of_a_supervisor_ends_its_rank_not_the_run(void **state)
 {
     struct run *run = *state;
@@ -330,6 +350,7 @@ int main(void)
         CASE(one_toggle_is_an_order_ahead_of_all_ranks),
         CASE(a_process_that_comes_late_gets_the_order_too),
         CASE(failed_job_ends_the_others_and_gives_its_code),
+        CASE(job_that_was_stopped_alone_ends_the_others),
         CASE(hang_up_of_a_supervisor_ends_its_rank_not_the_run),
         CASE(stop_closes_the_file_within_a_second),
         CASE(job_that_ends_after_the_file_was_closed_is_not_held_up),

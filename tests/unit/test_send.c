@@ -284,7 +284,6 @@ static void what_was_not_written_is_kept_memory_first(void **state)
     uint8_t *bytes;
     size_t len;
 
-    assert_rkt_status(rkt_send_queue_keep(wire->queue, &path, &err), RKT_END);
     for (uint8_t i = 0; i < 12; i++)
         push(wire, i, MIB / 4);
     (void)rkt_send_queue_step(wire->queue, NULL);
@@ -310,6 +309,28 @@ static void what_was_not_written_is_kept_memory_first(void **state)
     assert_int_equal(len, 8 * MIB / 4);
     assert_int_equal(bytes[0], 4);
     free(bytes);
+}
+
+static void what_is_pushed_after_a_keep_is_on_disk_until_it_is_written(void **state)
+{
+    struct spooled_wire *spooled = *state;
+    struct wire *wire = &spooled->wire;
+    struct rkt_error err = {0};
+    const char *path = NULL;
+    uint8_t marks[64];
+    size_t len;
+
+    assert_rkt_status(rkt_send_queue_keep(wire->queue, &path, &err), RKT_END);
+    for (uint8_t round = 0; round < 2; round++) {
+        assert_false(has_file(spooled, "-a.rkt"));
+        push(wire, 1, 100);
+        push(wire, 2, 200);
+        assert_rkt_ok(rkt_send_queue_keep(wire->queue, &path, &err), err);
+        free(sample_file_read(path, &len));
+        assert_int_equal(len, 300);
+        assert_int_equal(serve(wire, marks), 2);
+    }
+    assert_false(has_file(spooled, "-a.rkt"));
 }
 
 static void a_paused_queue_sends_nothing_and_takes_all(void **state)
@@ -406,6 +427,7 @@ int main(void)
         SPOOLED(what_memory_cannot_hold_goes_by_the_disk_in_order),
         SPOOLED(a_full_disk_limit_says_full_first_and_drops_last),
         SPOOLED(what_was_not_written_is_kept_memory_first),
+        SPOOLED(what_is_pushed_after_a_keep_is_on_disk_until_it_is_written),
         SPOOLED(a_paused_queue_sends_nothing_and_takes_all),
         SPOOLED(frames_go_to_the_leader_and_its_acks_count),
         SPOOLED(another_target_gets_all_that_is_not_acknowledged_in_order),
