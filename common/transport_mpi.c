@@ -17,6 +17,7 @@
 #include "common/array.h"
 #include "common/bytes.h"
 #include "common/message_queue.h"
+#include "common/mpi_help.h"
 #include "common/node_id.h"
 
 /* To one peer, and from all. */
@@ -348,6 +349,7 @@ static enum rkt_status call_on_rank_0(struct mpi_transport *mpi, struct rkt_erro
 
 static enum rkt_status set_up(struct mpi_transport *mpi, struct rkt_error *err)
 {
+    rkt_mpi_help_take();
     (void)MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &mpi->rank);
     (void)MPI_Comm_size(MPI_COMM_WORLD, &mpi->size);

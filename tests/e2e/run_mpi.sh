@@ -121,6 +121,7 @@ for rank in 2 0; do
     code_is 0
     count_is "end of rank" 4 out
     count_is "the sidecar died" 1 err
+    count_is "Open MPI" 0 err # the job need not know that there is any
     timeline_opens
     until_true nobody_is_left
 done
