@@ -11,24 +11,15 @@
 /* Layers of the walk, in the order in which they count. */
 enum layer {
     LAYER_COMPUTE,
-    LAYER_TRANSFER,
-    LAYER_WAIT,
-    LAYER_UNSPLIT,
+    LAYER_COMM,
     LAYER_COPY, /* + enum rkt_copy_part */
     LAYER_COUNT = LAYER_COPY + RKT_COPY_PART_COUNT
 };
 
-#define COMM_LAYERS ((1u << LAYER_TRANSFER) | (1u << LAYER_WAIT) | (1u << LAYER_UNSPLIT))
-
 struct builder {
-    const struct rkt_result *result;
     const struct rkt_rank_trace *trace;
-    uint32_t rank;
     struct rkt_activity *activity;
     size_t piece_cap;
-    struct rkt_interval_set transfer; /* comm kernels past their release point */
-    struct rkt_interval_set wait;
-    struct rkt_interval_set unsplit;
 };
 
 enum rkt_copy_part rkt_copy_part_of(const struct rkt_work *work)
@@ -56,67 +47,6 @@ enum rkt_copy_part rkt_copy_part_of(const struct rkt_work *work)
     }
 }
 
-/* This rank's part in the collective; participants are sorted by rank. */
-static const struct rkt_participant *find_participant(const struct rkt_collective *collective,
-                                                      uint32_t rank, uint32_t work)
-{
-    size_t low = 0;
-    size_t high = collective->participant_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (collective->participants[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < collective->participant_count && collective->participants[low].rank == rank;
-         low++) {
-        if (collective->participants[low].work == work)
-            return &collective->participants[low];
-    }
-    return NULL;
-}
-
-/* From start to release point; RKT_NA where nothing tells. Without an aligned clock the wait that
- * needs none stands for it: what the kernel lasted longer than the shortest of the others. */
-static int64_t wait_of(const struct builder *builder, size_t index)
-{
-    const struct rkt_work *work = &builder->trace->works[index];
-    const struct rkt_participant *participant;
-    int64_t wait_ns;
-
-    if (work->collective >= builder->result->collective_count)
-        return RKT_NA;
-    participant = find_participant(&builder->result->collectives[work->collective], builder->rank,
-                                   (uint32_t)index);
-    if (!participant)
-        return RKT_NA;
-    wait_ns =
-        participant->wait_ns != RKT_NA ? participant->wait_ns : participant->clock_free_wait_ns;
-    if (wait_ns == RKT_NA || wait_ns < 0)
-        return wait_ns == RKT_NA ? RKT_NA : 0;
-    return wait_ns < work->end_ns - work->start_ns ? wait_ns : work->end_ns - work->start_ns;
-}
-
-static enum rkt_status add_comm(struct builder *builder, size_t index)
-{
-    const struct rkt_work *work = &builder->trace->works[index];
-    int64_t wait_ns = wait_of(builder, index);
-    enum rkt_status status =
-        rkt_interval_set_add(&builder->activity->comm, work->start_ns, work->end_ns);
-
-    if (status != RKT_OK)
-        return status;
-    if (wait_ns == RKT_NA)
-        return rkt_interval_set_add(&builder->unsplit, work->start_ns, work->end_ns);
-    status = rkt_interval_set_add(&builder->wait, work->start_ns, work->start_ns + wait_ns);
-    if (status == RKT_OK)
-        status = rkt_interval_set_add(&builder->transfer, work->start_ns + wait_ns, work->end_ns);
-    return status;
-}
-
 static enum rkt_status add_work(struct builder *builder, size_t index)
 {
     const struct rkt_work *work = &builder->trace->works[index];
@@ -126,7 +56,7 @@ static enum rkt_status add_work(struct builder *builder, size_t index)
     if (work->work_class == RKT_WORK_COMPUTE)
         return rkt_interval_set_add(&activity->compute, work->start_ns, work->end_ns);
     if (work->work_class == RKT_WORK_COMM)
-        return add_comm(builder, index);
+        return rkt_interval_set_add(&activity->comm, work->start_ns, work->end_ns);
     status = rkt_interval_set_add(&activity->copy, work->start_ns, work->end_ns);
     if (status == RKT_OK)
         status = rkt_interval_set_add(&activity->copy_by_part[rkt_copy_part_of(work)],
@@ -147,9 +77,6 @@ static enum rkt_status fill_sets(struct builder *builder)
     rkt_interval_set_normalise(&activity->copy);
     for (size_t i = 0; i < RKT_COPY_PART_COUNT; i++)
         rkt_interval_set_normalise(&activity->copy_by_part[i]);
-    rkt_interval_set_normalise(&builder->transfer);
-    rkt_interval_set_normalise(&builder->wait);
-    rkt_interval_set_normalise(&builder->unsplit);
     return RKT_OK;
 }
 
@@ -179,12 +106,8 @@ static enum rkt_status add_idle_piece(void *ctx, int64_t start_ns, int64_t end_n
 static uint8_t part_of(uint32_t active)
 {
     if (active & (1u << LAYER_COMPUTE))
-        return active & COMM_LAYERS ? RKT_PART_OVERLAPPED : RKT_PART_COMPUTE;
-    if (active & (1u << LAYER_TRANSFER))
-        return RKT_PART_COMM_TRANSFER;
-    if (active & (1u << LAYER_WAIT))
-        return RKT_PART_COMM_WAIT;
-    if (active & (1u << LAYER_UNSPLIT))
+        return active & (1u << LAYER_COMM) ? RKT_PART_OVERLAPPED : RKT_PART_COMPUTE;
+    if (active & (1u << LAYER_COMM))
         return RKT_PART_COMM_UNSPLIT;
     for (size_t i = 0; i < RKT_COPY_PART_COUNT; i++) {
         if (active & (1u << (LAYER_COPY + i)))
@@ -218,9 +141,7 @@ static enum rkt_status sweep(struct builder *builder, struct rkt_idle *idle, int
     struct rkt_activity *activity = builder->activity;
     struct rkt_layer layers[LAYER_COUNT] = {
         [LAYER_COMPUTE] = {&activity->compute, 0},
-        [LAYER_TRANSFER] = {&builder->transfer, 0},
-        [LAYER_WAIT] = {&builder->wait, 0},
-        [LAYER_UNSPLIT] = {&builder->unsplit, 0},
+        [LAYER_COMM] = {&activity->comm, 0},
     };
     enum rkt_status status = RKT_OK;
     size_t at = 0;
@@ -246,11 +167,10 @@ static enum rkt_status sweep(struct builder *builder, struct rkt_idle *idle, int
     return status;
 }
 
-enum rkt_status rkt_activity_create(const struct rkt_result *result, size_t rank,
+enum rkt_status rkt_activity_create(const struct rkt_rank_trace *trace,
                                     struct rkt_activity **activity_out, struct rkt_error *err)
 {
-    const struct rkt_rank_trace *trace = result->ranks[rank].trace;
-    struct builder builder = {.result = result, .trace = trace, .rank = (uint32_t)rank};
+    struct builder builder = {.trace = trace};
     struct rkt_idle *idle = NULL;
     enum rkt_status status;
 
@@ -267,9 +187,6 @@ enum rkt_status rkt_activity_create(const struct rkt_result *result, size_t rank
         status = sweep(&builder, idle, trace->works[0].start_ns, end_ns);
     }
     rkt_idle_destroy(idle);
-    rkt_interval_set_release(&builder.transfer);
-    rkt_interval_set_release(&builder.wait);
-    rkt_interval_set_release(&builder.unsplit);
     if (status != RKT_OK) {
         rkt_activity_destroy(builder.activity);
         return rkt_fail(err, status, "no memory for the activity of %zu pieces of GPU work",

@@ -5,8 +5,8 @@
 /*
  * activity - what a rank's device did at each instant of its run.
  *
- * Place:   match -> [activity] -> partition, overlap, straggler. Made once per GPU rank, so
- *          that every window is a look-up: O(log n + what lies inside).
+ * Place:   rank_trace -> [activity] -> partition, exposed. Made once per GPU rank, so that every
+ *          window is a look-up: O(log n + what lies inside).
  * Unions:  normalised sets over all streams of the rank (interval.h).
  * Parts:   exclusive pieces that tile [first start, last end of work) without a hole, in
  *          order; neighbours differ in part.
@@ -27,8 +27,8 @@ enum rkt_part {
     RKT_PART_COMPUTE,
     RKT_PART_COMM_TRANSFER,
     RKT_PART_COMM_WAIT,
-    RKT_PART_COMM_UNSPLIT,
-    RKT_PART_COPY,                                       /* + enum rkt_copy_part */
+    RKT_PART_COMM_UNSPLIT, /* of an activity all of the three: exposed.h splits them */
+    RKT_PART_COPY,         /* + enum rkt_copy_part */
     RKT_PART_IDLE = RKT_PART_COPY + RKT_COPY_PART_COUNT, /* + enum rkt_idle_cause */
     RKT_PART_COUNT = RKT_PART_IDLE + RKT_IDLE_CAUSE_COUNT
 };
@@ -48,8 +48,8 @@ struct rkt_activity {
     size_t piece_count;
 };
 
-/* `rank` is the position in result->ranks; collectives are matched and measured before. */
-enum rkt_status rkt_activity_create(const struct rkt_result *result, size_t rank,
+/* Of a whole trace. */
+enum rkt_status rkt_activity_create(const struct rkt_rank_trace *trace,
                                     struct rkt_activity **activity_out, struct rkt_error *err);
 void rkt_activity_destroy(struct rkt_activity *activity); /* NULL is fine */
 

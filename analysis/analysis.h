@@ -5,12 +5,12 @@
 /*
  * analysis - a store in, every number out (analysis/doc/metrics.md).
  *
- * Order of work: rank_trace per rank -> step -> phase -> match (all ranks) ->
- *                partition and idle per window -> overlap -> straggler -> summary.
+ * Order of work: per rank (rank_work.h)  rank_trace -> step -> phase -> partition, idle, overlap
+ *                of all ranks            match -> waits -> straggler -> summary
  * Partial data (a cut file, missing ranks, lost records) gives partial results and notes.
  *
- * Threads: one at a time. Memory: the analysis owns the result and all traces; how much that is,
- *          trace_keeper.h says.
+ * Threads: one at a time. Memory: the analysis owns the result: what rank_work.h says for each rank,
+ *          and the whole trace of the one that is worked on, about 250 B per event.
  */
 
 #include "analysis/result.h"
@@ -20,7 +20,7 @@
 struct rkt_analysis_options {
     const char *step_range;  /* name that begins a step's range; NULL: ProfilerStep# */
     const char *comm_kernel; /* regex of more comm kernels; NULL */
-    uint64_t memory_bytes;   /* for whole traces of ranks (trace_keeper.h); 0: 512 MiB */
+    uint64_t keep_bytes;     /* of whole traces that stay (trace_keeper.h); 0: none */
 };
 
 struct rkt_analysis;

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/name_times.h"
 #include "analysis/steady.h"
-#include "analysis/sync_lines.h"
-#include "analysis/trace_keeper.h"
 
 /* Of nested ranges that all hold the excess the innermost is named. */
 #define EXCESS_OF_THE_LARGEST 0.8
@@ -106,8 +105,6 @@ static void add_to_tally(struct tally *tally, const struct rkt_rank_trace *trace
 
 /* The steps of a rank that are compared; they follow each other. */
 struct span {
-    int64_t start_ns; /* host time */
-    int64_t end_ns;
     uint32_t first_step; /* indexes in the rank's steps */
     uint32_t last_step;
 };
@@ -123,145 +120,59 @@ static bool find_span(const struct rkt_result *result, const struct rkt_step_tab
 
         if (!rkt_step_row_is_steady(table, i))
             continue;
-        if (!is_found) {
-            span_out->start_ns = step->host_start_ns;
+        if (!is_found)
             span_out->first_step = (uint32_t)(step - steps);
-        }
-        span_out->end_ns = step->host_end_ns;
         span_out->last_step = (uint32_t)(step - steps);
         is_found = true;
     }
     return is_found;
 }
 
-static void tally_works(struct tally *tally, const struct rkt_rank_trace *trace, size_t rank,
-                        enum rkt_work_class work_class, const struct span *span)
+/* False: the rank has none of this kind. */
+static bool tally_kind(struct tally *tally, size_t rank, enum rkt_name_kind kind,
+                       const struct span *span)
 {
-    for (size_t i = 0; i < trace->work_count; i++) {
-        const struct rkt_work *work = &trace->works[i];
+    const struct rkt_rank_result *of = &tally->ranks[rank];
+    struct rkt_name_walk walk;
+    struct rkt_name_time time;
+    bool is_there = false;
 
-        if (work->work_class == work_class && work->step >= span->first_step &&
-            work->step <= span->last_step)
-            add_to_tally(tally, trace, work->name_id, rank, work->end_ns - work->start_ns);
+    rkt_name_walk_init(&walk, of->names, kind, span->first_step, span->last_step);
+    while (rkt_name_walk_next(&walk, &time)) {
+        add_to_tally(tally, of->trace, time.name_id, rank, time.sum_ns);
+        is_there = true;
     }
+    return is_there;
 }
 
-static void tally_calls(struct tally *tally, const struct rkt_rank_trace *trace, size_t rank,
-                        enum rkt_call_class call_class, const struct span *span)
-{
-    for (size_t i = 0; i < trace->call_count; i++) {
-        const struct rkt_call *call = &trace->calls[i];
-
-        if (call->call_class == call_class && call->start_ns >= span->start_ns &&
-            call->start_ns < span->end_ns)
-            add_to_tally(tally, trace, call->name_id, rank, call->end_ns - call->start_ns);
-    }
-}
-
-/* Lines of the program say more than names of calls. False: the rank tells of none. */
-static bool tally_lines(struct tally *tally, const struct rkt_rank_trace *trace, size_t rank,
-                        const struct span *span)
-{
-    bool is_told = false;
-
-    for (size_t i = 0; i < trace->range_count; i++) {
-        const struct rkt_range *range = &trace->ranges[i];
-
-        if (range->type != RKT_RANGE_SYNC_CALL || range->start_ns < span->start_ns ||
-            range->start_ns >= span->end_ns)
-            continue;
-        add_to_tally(tally, trace, range->domain_id, rank, rkt_sync_wait_ns(trace, range));
-        is_told = true;
-    }
-    return is_told;
-}
-
-/* Which ranges can explain a cause. */
-static uint32_t range_types_of(enum rkt_cause cause)
-{
-    const uint32_t named = 1u << RKT_RANGE_USER | 1u << RKT_RANGE_NVTX |
-                           1u << RKT_RANGE_ANNOTATION | 1u << RKT_RANGE_INPUT;
-
-    if (cause == RKT_CAUSE_INPUT || cause == RKT_CAUSE_HOST)
-        return named;
-    return 0;
-}
-
-/* A range around a whole step, such as its own mark, explains nothing of the step. */
-static bool is_around_a_step(const struct rkt_rank_result *rank, const struct span *span,
-                             const struct rkt_range *range)
-{
-    for (uint32_t i = span->first_step; i <= span->last_step; i++) {
-        const struct rkt_step_result *step = &rank->steps[i];
-
-        if (step->host_start_ns >= range->end_ns)
-            return false;
-        if (step->host_start_ns >= range->start_ns && step->host_end_ns <= range->end_ns)
-            return true;
-    }
-    return false;
-}
-
-static void tally_ranges(struct tally *tally, const struct rkt_rank_result *result,
-                         const struct rkt_rank_trace *trace, size_t rank, uint32_t type_bits,
-                         const struct span *span)
-{
-    for (size_t i = 0; i < trace->range_count; i++) {
-        const struct rkt_range *range = &trace->ranges[i];
-
-        if (range->type < 32 && (type_bits >> range->type & 1) != 0 &&
-            range->start_ns >= span->start_ns && range->end_ns <= span->end_ns &&
-            range->name_id != 0 && !is_around_a_step(result, span, range))
-            add_to_tally(tally, trace, range->name_id, rank, range->end_ns - range->start_ns);
-    }
-}
-
-static void tally_trace(struct tally *tally, const struct rkt_result *result,
-                        const struct rkt_rank_trace *trace, size_t rank, enum rkt_cause cause,
+static void tally_cause(struct tally *tally, size_t rank, enum rkt_cause cause,
                         const struct span *span)
 {
     switch (cause) {
     case RKT_CAUSE_COMPUTE:
-        tally_works(tally, trace, rank, RKT_WORK_COMPUTE, span);
+        (void)tally_kind(tally, rank, RKT_NAMES_KERNELS, span);
         return;
     case RKT_CAUSE_COPY:
-        tally_works(tally, trace, rank, RKT_WORK_COPY, span);
+        (void)tally_kind(tally, rank, RKT_NAMES_COPIES, span);
         return;
-    case RKT_CAUSE_SYNC:
-        if (!tally_lines(tally, trace, rank, span))
-            tally_calls(tally, trace, rank, RKT_CALL_BLOCKING, span);
+    case RKT_CAUSE_SYNC: /* lines of the program say more than names of calls */
+        if (!tally_kind(tally, rank, RKT_NAMES_LINES, span))
+            (void)tally_kind(tally, rank, RKT_NAMES_BLOCKING, span);
         return;
     case RKT_CAUSE_ALLOC:
-        tally_calls(tally, trace, rank, RKT_CALL_ALLOC, span);
+        (void)tally_kind(tally, rank, RKT_NAMES_ALLOCS, span);
         return;
     case RKT_CAUSE_LAUNCH:
-        tally_calls(tally, trace, rank, RKT_CALL_LAUNCH, span);
+        (void)tally_kind(tally, rank, RKT_NAMES_LAUNCHES, span);
         return;
     case RKT_CAUSE_INPUT:
     case RKT_CAUSE_HOST:
-        tally_ranges(tally, &result->ranks[rank], trace, rank, range_types_of(cause), span);
+        (void)tally_kind(tally, rank, RKT_NAMES_RANGES, span);
         return;
     case RKT_CAUSE_NONE:
     case RKT_CAUSE_OTHER:
         return;
     }
-}
-
-/* The names of ranks that nobody compares are looked at by nobody. */
-static enum rkt_status tally_rank(struct tally *tally, const struct rkt_result *result,
-                                  const struct rkt_step_table *table, size_t rank,
-                                  enum rkt_cause cause, struct rkt_error *err)
-{
-    const struct rkt_rank_trace *trace;
-    struct span span = {0};
-    enum rkt_status status = RKT_OK;
-
-    if (result->ranks[rank].is_set_apart || !find_span(result, table, rank, &span))
-        return RKT_OK;
-    status = rkt_trace_open(result, rank, &trace, err);
-    if (status == RKT_OK)
-        tally_trace(tally, result, trace, rank, cause, &span);
-    return status;
 }
 
 /* Total of `rank` above the lower median of the other ranks. */
@@ -308,15 +219,19 @@ enum rkt_status rkt_name_cause(const struct rkt_result *result, const struct rkt
     struct tally tally = {
         .names = rkt_strtab_create(), .rank_count = result->rank_count, .ranks = result->ranks};
     int64_t *room = calloc(result->rank_count + 1, sizeof(*room));
-    enum rkt_status status = RKT_OK;
     const char *detail = NULL;
     size_t len_bytes;
 
     if (tally.names == NULL || room == NULL)
         goto done;
-    for (size_t r = 0; r < result->rank_count && status == RKT_OK; r++)
-        status = tally_rank(&tally, result, table, r, straggler->cause, err);
-    if (tally.is_out_of_memory || status != RKT_OK)
+    for (size_t r = 0; r < result->rank_count; r++) {
+        struct span span = {0};
+
+        /* The names of ranks that nobody compares are looked at by nobody. */
+        if (!result->ranks[r].is_set_apart && find_span(result, table, r, &span))
+            tally_cause(&tally, r, straggler->cause, &span);
+    }
+    if (tally.is_out_of_memory)
         goto done;
     detail = rkt_strtab_get(tally.names, most_excessive(&tally, straggler->rank, room), &len_bytes);
     detail = rkt_arena_strndup(arena, detail, len_bytes);
@@ -324,8 +239,6 @@ done:
     rkt_strtab_destroy(tally.names);
     free(tally.totals);
     free(room);
-    if (status != RKT_OK)
-        return status;
     if (detail == NULL)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the cause of a straggler");
     straggler->cause_detail = detail;

@@ -147,13 +147,13 @@ void rkt_host_view_add(struct rkt_window *to, const struct rkt_window *window)
     fill_shares(to);
 }
 
-enum rkt_status rkt_host_view_window(const struct rkt_result *result, size_t rank,
-                                     struct rkt_window *window, struct rkt_error *err)
+enum rkt_status rkt_host_view_window(const struct rkt_rank_result *rank, struct rkt_window *window,
+                                     struct rkt_error *err)
 {
-    const struct rkt_host_view *view = result->ranks[rank].host_view;
+    const struct rkt_host_view *view = rank->host_view;
 
     if (view == NULL)
-        return rkt_fail(err, RKT_ERR_INVALID, "rank %u has no host view", result->ranks[rank].rank);
+        return rkt_fail(err, RKT_ERR_INVALID, "rank %u has no host view", rank->rank);
     rkt_host_view_fill(view, window);
     return RKT_OK;
 }

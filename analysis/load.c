@@ -14,8 +14,8 @@ struct candidate {
 
 struct loading {
     struct rkt_store_reader *reader;
+    const struct rkt_analysis_options *options;
     struct rkt_work_rules rules;
-    struct rkt_trace_keeper *keeper;
     struct rkt_loaded_ranks *loaded;
     struct rkt_result *result;
     struct rkt_arena *arena;
@@ -28,8 +28,8 @@ struct loading {
 void rkt_loaded_ranks_release(struct rkt_loaded_ranks *loaded)
 {
     for (size_t i = 0; i < loaded->count; i++)
-        rkt_rank_trace_destroy(loaded->traces[i]);
-    free(loaded->traces);
+        rkt_loaded_rank_release(&loaded->items[i]);
+    free(loaded->items);
     *loaded = (struct rkt_loaded_ranks){0};
 }
 
@@ -156,7 +156,7 @@ static enum rkt_status load_rank(struct loading *loading, size_t first, size_t e
         best = trace;
         *source_out = loading->candidates[i].position;
     }
-    loading->loaded->traces[loading->loaded->count++] = best;
+    loading->loaded->items[loading->loaded->count++].trace = best;
     if (end - first == 1)
         return RKT_OK;
     return rkt_add_note(loading->result, loading->arena, 1, err,
@@ -166,23 +166,18 @@ static enum rkt_status load_rank(struct loading *loading, size_t first, size_t e
                         (unsigned long long)best->source.info.pid);
 }
 
-static bool is_cut_short(const struct rkt_store_source *source)
-{
-    return !source->has_end || source->end.cut_short || source->end.reason == RKT_END_SIGNALED ||
-           source->end.reason == RKT_END_LOST;
-}
-
 static enum rkt_status load_all(struct loading *loading, struct rkt_error *err)
 {
     size_t count = loading->candidate_count;
     struct rkt_result *result = loading->result;
 
-    loading->loaded->traces = calloc(count + 1, sizeof(struct rkt_rank_trace *));
+    loading->loaded->items = calloc(count + 1, sizeof(*loading->loaded->items));
     result->ranks = RKT_ARENA_ARRAY(loading->arena, struct rkt_rank_result, count + 1);
-    if (!loading->loaded->traces || !result->ranks)
+    if (!loading->loaded->items || !result->ranks)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu ranks", count);
     for (size_t i = 0, next; i < count; i = next) {
         struct rkt_rank_result *rank = &result->ranks[result->rank_count];
+        struct rkt_loaded_rank *loaded = &loading->loaded->items[result->rank_count];
         enum rkt_status status;
         size_t source = 0;
 
@@ -190,15 +185,12 @@ static enum rkt_status load_all(struct loading *loading, struct rkt_error *err)
              next < count && loading->candidates[next].rank == loading->candidates[i].rank;)
             next++;
         status = load_rank(loading, i, next, &source, err);
-        if (status != RKT_OK)
-            return status;
         rank->rank = loading->candidates[i].rank;
-        rank->trace = loading->loaded->traces[result->rank_count];
-        rank->is_cut_short = is_cut_short(&rank->trace->source);
-        rank->align_state = rkt_clock_map_state(rank->trace->clock);
         result->rank_count++;
-        status =
-            rkt_trace_keeper_add(loading->keeper, source, rank->trace, loading->arena, rank, err);
+        if (status == RKT_OK)
+            status = rkt_rank_work(loading->options, loaded, loading->arena, rank, err);
+        if (status == RKT_OK)
+            status = rkt_trace_keeper_add(result->keeper, source, loaded->trace, err);
         if (status != RKT_OK)
             return status;
     }
@@ -289,8 +281,8 @@ enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
 {
     struct loading loading = {
         .reader = reader,
+        .options = options,
         .rules = {options ? options->comm_kernel : NULL},
-        .keeper = result->keeper,
         .loaded = loaded,
         .result = result,
         .arena = arena,

@@ -10,19 +10,19 @@
  */
 
 #include "analysis/analysis.h"
-#include "analysis/rank_trace.h"
+#include "analysis/rank_work.h"
 #include "analysis/result.h"
 #include "common/arena.h"
 
 /* What result->ranks[i] of the same position points to and somebody has to own. */
 struct rkt_loaded_ranks {
-    struct rkt_rank_trace **traces;
+    struct rkt_loaded_rank *items;
     size_t count;
 };
 
 void rkt_loaded_ranks_release(struct rkt_loaded_ranks *loaded);
 
-/* Fills result->ranks (rank, trace, how it ended, clock, steps, phases), the counts of the run, and notes. result->keeper is there
+/* Fills result->ranks by rank_work, the counts of the run, and notes. result->keeper is there
  * already. On failure as on success, release is the caller's. */
 enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
                                const struct rkt_analysis_options *options,

@@ -218,22 +218,22 @@ static enum rkt_status measure(struct sets *sets, uint32_t bucket_count,
     return RKT_OK;
 }
 
-enum rkt_status rkt_backward_overlap_of(const struct rkt_result *result, size_t rank,
+enum rkt_status rkt_backward_overlap_of(const struct rkt_rank_result *rank,
                                         struct rkt_step_result *step, struct rkt_error *err)
 {
-    const struct rkt_rank_result *of = &result->ranks[rank];
     struct rkt_backward_overlap overlap = {
         .overlapped_ns = RKT_NA, .tail_ns = RKT_NA, .ratio = (double)NAN};
     struct sets sets = {0};
     uint32_t bucket_count = 0;
     enum rkt_status status;
 
-    if (of->trace->has_gpu)
-        status = collect_works(of->trace, step, (uint32_t)(step - of->steps), &sets, &bucket_count);
-    else if (of->host_view != NULL)
-        status = collect_host(of, step, &sets, &bucket_count);
+    if (rank->trace->has_gpu)
+        status =
+            collect_works(rank->trace, step, (uint32_t)(step - rank->steps), &sets, &bucket_count);
+    else if (rank->host_view != NULL)
+        status = collect_host(rank, step, &sets, &bucket_count);
     else
-        return rkt_fail(err, RKT_ERR_INVALID, "rank %u has no host view", of->rank);
+        return rkt_fail(err, RKT_ERR_INVALID, "rank %u has no host view", rank->rank);
     if (status == RKT_OK)
         status = measure(&sets, bucket_count, &overlap);
     release_sets(&sets);

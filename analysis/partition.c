@@ -52,22 +52,22 @@ void rkt_window_shares(struct rkt_window *window)
     window->compute_share = ratio_of(window->compute_ns, parts->window_ns);
 }
 
-enum rkt_status rkt_partition_window(const struct rkt_result *result, size_t rank,
-                                     struct rkt_window *window, struct rkt_error *err)
+enum rkt_status rkt_partition_window(const struct rkt_rank_result *rank, struct rkt_window *window,
+                                     struct rkt_error *err)
 {
-    const struct rkt_activity *activity = result->ranks[rank].activity;
+    const struct rkt_activity *activity = rank->activity;
     int64_t length_ns = window->end_ns - window->start_ns;
 
     if (!activity)
         return rkt_fail(err, RKT_ERR_INVALID, "rank %u has no GPU activity to partition",
-                        result->ranks[rank].rank);
+                        rank->rank);
     *window = (struct rkt_window){.start_ns = window->start_ns, .end_ns = window->end_ns};
     rkt_activity_parts_within(activity, window->start_ns, window->end_ns, &window->parts);
     /* Outside the run nothing is known of the device. */
     window->parts.idle_ns[RKT_IDLE_UNKNOWN] += length_ns - window->parts.window_ns;
     window->parts.window_ns = length_ns;
     fill_unions(activity, window);
-    count_works(&result->ranks[rank], window);
+    count_works(rank, window);
     rkt_window_shares(window);
     return RKT_OK;
 }

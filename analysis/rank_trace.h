@@ -54,7 +54,8 @@ struct rkt_rank_trace {
     struct rkt_event_shape *shapes; /* by shape_id */
     size_t shape_count;
     /* NULL: a whole trace. Thin: works are kernels of collectives alone, and this is what index each
-     * has in the whole trace; there are no calls, ranges and shapes. */
+     * has in the whole trace; there are no calls, ranges and shapes, and buckets only where there
+     * is no GPU work. */
     uint32_t *whole_index;
     struct rkt_comm_arrival *arrivals; /* beside works; NULL but until collectives are matched */
     struct rkt_open_span *open_spans;  /* by start; only with has_windows */
@@ -98,7 +99,7 @@ void rkt_rank_trace_count(struct rkt_rank_trace *trace);
 /* About how much memory it takes. */
 size_t rkt_rank_trace_bytes(const struct rkt_rank_trace *trace);
 
-/* To a thin trace; one without GPU work stays as it is. */
+/* To a thin trace. */
 enum rkt_status rkt_rank_trace_thin(struct rkt_rank_trace *trace, struct rkt_error *err);
 
 /* Between an index in the whole trace, which others keep, and the place in works. */

@@ -100,7 +100,7 @@ enum rkt_status rkt_rank_trace_thin(struct rkt_rank_trace *trace, struct rkt_err
     struct rkt_work *shrunk;
     size_t count = 0;
 
-    if (!trace->has_gpu || trace->whole_index)
+    if (trace->whole_index)
         return RKT_OK;
     for (size_t i = 0; i < trace->work_count; i++)
         count += trace->works[i].work_class == RKT_WORK_COMM;
@@ -128,6 +128,8 @@ enum rkt_status rkt_rank_trace_thin(struct rkt_rank_trace *trace, struct rkt_err
     let_go((void **)&trace->calls, &trace->call_count);
     let_go((void **)&trace->ranges, &trace->range_count);
     let_go((void **)&trace->shapes, &trace->shape_count);
+    if (trace->has_gpu)
+        let_go((void **)&trace->buckets, &trace->bucket_count);
     return RKT_OK;
 }
 

@@ -25,6 +25,8 @@
 struct rkt_trace_keeper; /* analysis/trace_keeper.h */
 struct rkt_activity;     /* analysis/activity.h */
 struct rkt_host_view;    /* analysis/host_view.h */
+struct rkt_interval_set; /* analysis/interval.h */
+struct rkt_name_times;   /* analysis/name_times.h */
 
 enum rkt_idle_cause {
     RKT_IDLE_SYNC,
@@ -135,9 +137,11 @@ enum rkt_phase_source {
 
 struct rkt_rank_result {
     uint32_t rank;
-    struct rkt_rank_trace *trace;          /* may be thin: rkt_trace_open gives the whole one */
-    const struct rkt_activity *activity;   /* while the rank is measured; NULL in host view */
-    const struct rkt_host_view *host_view; /* while it is measured; NULL with GPU records */
+    struct rkt_rank_trace *trace;           /* may be thin: rkt_trace_open gives the whole one */
+    const struct rkt_activity *activity;    /* while the rank is measured; NULL in host view */
+    const struct rkt_host_view *host_view;  /* while it is measured; NULL with GPU records */
+    const struct rkt_interval_set *exposed; /* exposed.h; NULL where nothing was measured */
+    const struct rkt_name_times *names;     /* of what the rank did, by step; never printed */
     struct rkt_window run; /* [first start, last end of work); host view: of the marks */
     /* Before the first and after the last step: two stretches of the run as one window, whose
      * start and end are the run's; window_ns 0 if there are none. */

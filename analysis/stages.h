@@ -5,8 +5,8 @@
 /*
  * stages - the steps of an analysis, each in a file of its own name.
  *
- * Called by analysis.c in this order. `arena` holds what outlives the call (steps,
- * collectives, participants, note texts).
+ * Called in this order, those of one rank by rank_work.c, the others by analysis.c. `arena` holds
+ * what outlives the call (steps, collectives, participants, note texts).
  *
  * Threads: the per-rank stages of different ranks may run at the same time, each with its own
  * arena.
@@ -27,25 +27,14 @@ enum rkt_status rkt_find_steps(struct rkt_rank_trace *trace,
                                const struct rkt_analysis_options *options, struct rkt_arena *arena,
                                struct rkt_rank_result *result, struct rkt_error *err);
 
-/* recorded.c: leaves out the steps that not all ranks recorded, where there are capture windows; notes
- * which are recorded. */
-enum rkt_status rkt_compare_windows(struct rkt_result *result, struct rkt_arena *arena,
-                                    struct rkt_error *err);
-
 /* phase.c: phase of every launch, is_bucket of comm works, step phase_ns, the source used. */
 enum rkt_status rkt_find_phases(struct rkt_rank_trace *trace, struct rkt_rank_result *result,
                                 struct rkt_error *err);
 
-/* match.c: the collectives of all ranks; fills works' collective and participants' times.
- * collective.c turns starts and ends into wait, transfer, last arriver, busbw. */
-enum rkt_status rkt_match_collectives(struct rkt_result *result, struct rkt_arena *arena,
-                                      struct rkt_error *err);
-void rkt_measure_collectives(struct rkt_result *result);
-
 /* partition.c: fills window->parts, unions, shares for a GPU rank's window whose bounds are set,
- * from the rank's activity (activity.h, made before). `rank` is the position in result->ranks. */
-enum rkt_status rkt_partition_window(const struct rkt_result *result, size_t rank,
-                                     struct rkt_window *window, struct rkt_error *err);
+ * from the rank's activity (activity.h, made before). */
+enum rkt_status rkt_partition_window(const struct rkt_rank_result *rank, struct rkt_window *window,
+                                     struct rkt_error *err);
 
 /* partition.c: one window after the other as one (unions of windows that do not overlap), and the
  * ratios of a window whose lengths are set. */
@@ -53,12 +42,23 @@ void rkt_window_add(struct rkt_window *to, const struct rkt_window *window);
 void rkt_window_shares(struct rkt_window *window);
 
 /* host_view.c: the same for a rank without GPU records. */
-enum rkt_status rkt_host_view_window(const struct rkt_result *result, size_t rank,
-                                     struct rkt_window *window, struct rkt_error *err);
+enum rkt_status rkt_host_view_window(const struct rkt_rank_result *rank, struct rkt_window *window,
+                                     struct rkt_error *err);
 
 /* overlap.c: AllReduce/backward overlap of a step, both views. */
-enum rkt_status rkt_backward_overlap_of(const struct rkt_result *result, size_t rank,
+enum rkt_status rkt_backward_overlap_of(const struct rkt_rank_result *rank,
                                         struct rkt_step_result *step, struct rkt_error *err);
+
+/* match.c: the collectives of all ranks; fills works' collective and participants' times.
+ * collective.c turns starts and ends into wait, transfer, last arriver, busbw. */
+enum rkt_status rkt_match_collectives(struct rkt_result *result, struct rkt_arena *arena,
+                                      struct rkt_error *err);
+void rkt_measure_collectives(struct rkt_result *result);
+
+/* recorded.c: leaves out the steps that not all ranks recorded, where there are capture windows; notes
+ * which are recorded. */
+enum rkt_status rkt_compare_windows(struct rkt_result *result, struct rkt_arena *arena,
+                                    struct rkt_error *err);
 
 /* straggler.c: own work per step, then the straggler and its cause. */
 enum rkt_status rkt_find_straggler(struct rkt_result *result, struct rkt_arena *arena,

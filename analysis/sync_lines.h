@@ -13,8 +13,6 @@
  */
 
 #include "analysis/rank_trace.h"
-#include "common/arena.h"
-#include "common/status.h"
 
 /* One place in the program that makes one kind of call. */
 struct rkt_sync_line {
@@ -26,13 +24,5 @@ struct rkt_sync_line {
 
 /* How long this range of type SYNC_CALL waited; needs the trace's calls. */
 int64_t rkt_sync_wait_ns(const struct rkt_rank_trace *trace, const struct rkt_range *range);
-
-/*
- * The places that waited in host time [start_ns, end_ns), longest first; *lines_out is the arena's,
- * NULL when there are none. RKT_ERR_NOMEM only.
- */
-enum rkt_status rkt_find_sync_lines(const struct rkt_rank_trace *trace, int64_t start_ns,
-                                    int64_t end_ns, struct rkt_arena *arena,
-                                    struct rkt_sync_line **lines_out, size_t *count_out);
 
 #endif

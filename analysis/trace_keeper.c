@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-#include "analysis/arrival.h"
-#include "analysis/stages.h"
+#include "analysis/rank_work.h"
 #include "common/array.h"
 
 /* Steps of a rank that is opened again. */
@@ -13,7 +12,6 @@
 struct rkt_trace_keeper {
     struct rkt_store_reader *reader;
     struct rkt_analysis_options options;
-    uint64_t limit_bytes;
     uint64_t kept_bytes; /* of whole traces */
     size_t *sources;     /* by position in the result */
     size_t count;
@@ -33,8 +31,6 @@ enum rkt_status rkt_trace_keeper_create(struct rkt_store_reader *reader,
     keeper->reader = reader;
     if (options)
         keeper->options = *options;
-    keeper->limit_bytes =
-        keeper->options.memory_bytes ? keeper->options.memory_bytes : RKT_MEMORY_BYTES_USUAL;
     *keeper_out = keeper;
     return RKT_OK;
 }
@@ -48,43 +44,26 @@ void rkt_trace_keeper_destroy(struct rkt_trace_keeper *keeper)
     free(keeper);
 }
 
-static enum rkt_status prepare(const struct rkt_trace_keeper *keeper, struct rkt_rank_trace *trace,
-                               struct rkt_arena *arena, struct rkt_rank_result *rank,
-                               struct rkt_error *err)
-{
-    enum rkt_status status = rkt_find_steps(trace, &keeper->options, arena, rank, err);
-
-    return status == RKT_OK ? rkt_find_phases(trace, rank, err) : status;
-}
-
 /* Whether a trace may stay whole, now that it is here. */
 static bool fits(struct rkt_trace_keeper *keeper, const struct rkt_rank_trace *trace)
 {
+    uint64_t limit_bytes = keeper->options.keep_bytes;
     uint64_t bytes = rkt_rank_trace_bytes(trace);
 
-    if (bytes > keeper->limit_bytes || keeper->kept_bytes > keeper->limit_bytes - bytes)
+    if (bytes > limit_bytes || keeper->kept_bytes > limit_bytes - bytes)
         return false;
     keeper->kept_bytes += bytes;
     return true;
 }
 
 enum rkt_status rkt_trace_keeper_add(struct rkt_trace_keeper *keeper, size_t source,
-                                     struct rkt_rank_trace *trace, struct rkt_arena *arena,
-                                     struct rkt_rank_result *rank, struct rkt_error *err)
+                                     struct rkt_rank_trace *trace, struct rkt_error *err)
 {
-    enum rkt_status status = prepare(keeper, trace, arena, rank, err);
-
-    if (status != RKT_OK)
-        return status;
     if (!rkt_array_reserve((void **)&keeper->sources, &keeper->cap, keeper->count + 1,
                            sizeof(*keeper->sources)))
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu ranks", keeper->count);
     keeper->sources[keeper->count++] = source;
-    rank->bound_ns = rkt_clock_map_worst_bound(trace->clock, rank->run.start_ns, rank->run.end_ns);
-    if (fits(keeper, trace))
-        return RKT_OK;
-    status = rkt_find_arrivals(trace, err); /* which asks for all work of the rank */
-    return status == RKT_OK ? rkt_rank_trace_thin(trace, err) : status;
+    return fits(keeper, trace) ? RKT_OK : rkt_rank_trace_thin(trace, err);
 }
 
 /* What matching found is in the thin trace, in the same order. */
@@ -111,7 +90,7 @@ static enum rkt_status load_again(struct rkt_trace_keeper *keeper, size_t positi
     if (status != RKT_OK)
         return status;
     rkt_arena_init(&arena, SCRATCH_BYTES_MAX);
-    status = prepare(keeper, keeper->open, &arena, &scratch, err);
+    status = rkt_rank_prepare(&keeper->options, keeper->open, &arena, &scratch, err);
     rkt_arena_release(&arena);
     if (status == RKT_OK)
         take_collectives(keeper->open, thin);

@@ -3,15 +3,12 @@
 #define RKT_ANALYSIS_TRACE_KEEPER_H
 
 /*
- * trace_keeper - the traces of all ranks within a limit of memory.
+ * trace_keeper - the whole traces of ranks after the analysis, for those who show records.
  *
- *     load rank 0, prepare     ->  whole, while all that are kept fit into the limit
- *     load rank 1, prepare     ->  thin (rank_trace.h) from then on
- *     compare all ranks        ->  needs no more than thin ones
+ *     rank's work is done      ->  whole, while all that are kept fit into the limit; else thin
  *     look into one rank       ->  open: a thin one is loaded and prepared again, one at a time
  *
- * So memory is that of the limit, of one whole rank, and of all collectives; a store is read
- * twice where it is larger than that, and every number is the same.
+ * A report shows no records: it keeps none, and every rank is read once.
  *
  * Threads: one at a time.
  */
@@ -19,8 +16,6 @@
 #include "analysis/analysis.h"
 #include "analysis/rank_trace.h"
 #include "analysis/result.h"
-
-#define RKT_MEMORY_BYTES_USUAL (UINT64_C(512) << 20)
 
 struct rkt_trace_keeper;
 
@@ -31,13 +26,9 @@ enum rkt_status rkt_trace_keeper_create(struct rkt_store_reader *reader,
                                         struct rkt_error *err);
 void rkt_trace_keeper_destroy(struct rkt_trace_keeper *keeper); /* NULL is fine */
 
-/*
- * The next rank, by position in the result: steps, phases and arrivals are found, then the trace is
- * kept whole or made thin. `source` is its position in the reader.
- */
+/* A rank's work is done: its trace stays whole or becomes thin. `source` is its position in the reader. */
 enum rkt_status rkt_trace_keeper_add(struct rkt_trace_keeper *keeper, size_t source,
-                                     struct rkt_rank_trace *trace, struct rkt_arena *arena,
-                                     struct rkt_rank_result *rank, struct rkt_error *err);
+                                     struct rkt_rank_trace *trace, struct rkt_error *err);
 
 /*
  * The whole trace of a rank, with the collective of each of its works; on loan until the next call.

@@ -20,6 +20,9 @@ static const struct rkt_option OPTIONS[] = {
     {"output", 'o', NULL, RKT_OPTION_STRING, offsetof(struct export_options, output), "FILE", NULL,
      "write to FILE, not to the terminal"},
     RKT_ANALYSIS_OPTION_ROWS(struct export_options),
+    {"memory", 0, "RANKTRACE_MEMORY", RKT_OPTION_BYTES,
+     offsetof(struct export_options, analysis.keep_bytes), "SIZE", "512MiB",
+     "for records of ranks; those of a timeline that is larger are read twice"},
 };
 
 static const struct rkt_command COMMAND = {

@@ -22,26 +22,19 @@ typedef enum rkt_status (*rkt_result_writer_fn)(const struct rkt_result *result,
 
 /* Rows of the option table of a command whose options are a `type` with struct rkt_analysis_options
  * `analysis`. */
-#define RKT_ANALYSIS_OPTION_ROWS(type)                                                            \
-    {"step-range",                                                                                \
-     0,                                                                                           \
-     "RANKTRACE_STEP_RANGE",                                                                      \
-     RKT_OPTION_STRING,                                                                           \
-     offsetof(type, analysis.step_range),                                                         \
-     "NAME",                                                                                      \
-     NULL,                                                                                        \
-     "ranges whose names begin so are the steps (default: ProfilerStep#)"},                       \
-        {"comm-kernel",                                                                           \
-         0,                                                                                       \
-         "RANKTRACE_COMM_KERNEL",                                                                 \
-         RKT_OPTION_STRING,                                                                       \
-         offsetof(type, analysis.comm_kernel),                                                    \
-         "REGEX",                                                                                 \
-         NULL,                                                                                    \
-         "kernels of these names are communication, too"},                                        \
-    {                                                                                             \
-        "memory", 0, "RANKTRACE_MEMORY", RKT_OPTION_BYTES, offsetof(type, analysis.memory_bytes), \
-            "SIZE", "512MiB", "for records of ranks; a timeline that is larger is read twice"     \
+#define RKT_ANALYSIS_OPTION_ROWS(type)                                      \
+    {"step-range",                                                          \
+     0,                                                                     \
+     "RANKTRACE_STEP_RANGE",                                                \
+     RKT_OPTION_STRING,                                                     \
+     offsetof(type, analysis.step_range),                                   \
+     "NAME",                                                                \
+     NULL,                                                                  \
+     "ranges whose names begin so are the steps (default: ProfilerStep#)"}, \
+    {                                                                       \
+        "comm-kernel", 0, "RANKTRACE_COMM_KERNEL", RKT_OPTION_STRING,       \
+            offsetof(type, analysis.comm_kernel), "REGEX", NULL,            \
+            "kernels of these names are communication, too"                 \
     }
 
 /* `output` NULL: standard output. `store` is a timeline or the folder of a run. */

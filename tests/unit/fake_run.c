@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/name_times.h"
 #include "analysis/stages.h"
 #include "rkt_test.h"
 
@@ -58,6 +59,7 @@ void fake_run_release(struct fake_run *run)
     for (size_t r = 0; r < run->result.rank_count; r++) {
         struct rkt_rank_trace *trace = &run->traces[r];
 
+        rkt_name_times_destroy(run->names[r]);
         rkt_strtab_destroy(trace->names);
         free(trace->works);
         free(trace->calls);
@@ -66,6 +68,7 @@ void fake_run_release(struct fake_run *run)
         free(trace->buckets);
         free(trace->comms);
         free(trace->gpu.counters);
+        free(trace->whole_index); /* of one that a test made thin */
         free(run->result.ranks[r].steps);
     }
     free(run->traces);
@@ -226,10 +229,23 @@ struct rkt_step_result *fake_add_step(struct fake_run *run, size_t rank, int64_t
     return step;
 }
 
+void fake_sum_names(struct fake_run *run)
+{
+    struct rkt_error err;
+
+    for (size_t r = 0; r < run->result.rank_count; r++) {
+        rkt_name_times_destroy(run->names[r]);
+        run->names[r] = NULL;
+        assert_rkt_ok(rkt_name_times_create(&run->result.ranks[r], &run->names[r], &err), err);
+        run->result.ranks[r].names = run->names[r];
+    }
+}
+
 void fake_match(struct fake_run *run)
 {
     struct rkt_error err;
 
+    fake_sum_names(run);
     assert_rkt_ok(rkt_match_collectives(&run->result, &run->arena, &err), err);
     rkt_measure_collectives(&run->result);
 }

@@ -19,6 +19,7 @@
 struct fake_run {
     struct rkt_result result;
     struct rkt_rank_trace *traces; /* by position */
+    struct rkt_name_times *names[FAKE_RANKS_MAX];
     struct rkt_arena arena;
     struct rkt_run_info info;
     struct rkt_store_health health;
@@ -72,7 +73,9 @@ void fake_add_counter(struct fake_run *run, size_t rank, enum rkt_counter counte
 struct rkt_step_result *fake_add_step(struct fake_run *run, size_t rank, int64_t start_ns,
                                       int64_t end_ns);
 
-/* Matches and measures the collectives. */
+/* Sums what the ranks did by name and step (analysis/name_times.h). */
+void fake_sum_names(struct fake_run *run);
+/* The same, and matches and measures the collectives. */
 void fake_match(struct fake_run *run);
 /* The part of a rank, by position in ranks, in collective `c`. */
 const struct rkt_participant *fake_part_of(const struct fake_run *run, size_t c, uint32_t rank);

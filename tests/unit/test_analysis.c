@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -73,6 +74,24 @@ static void add_kernel(struct fixture *fx, uint32_t source, uint64_t start_ns, u
                                  .name_id = store_name(&fx->maker, source, "gemm"),
                                  .start_ns = start_ns,
                                  .end_ns = end_ns});
+}
+
+/* Of 1,000 ns; a rank without GPU work has its time in MONOTONIC_RAW. */
+static void add_step_of(struct fixture *fx, uint32_t source, uint8_t clock_id, uint64_t number,
+                        uint64_t start_ns)
+{
+    store_add(&fx->maker, source,
+              (struct rkt_event){.kind = RKT_EVENT_RANGE,
+                                 .clock_id = clock_id,
+                                 .type = RKT_RANGE_STEP,
+                                 .start_ns = start_ns,
+                                 .end_ns = start_ns + 1000,
+                                 .range = {.value = number}});
+}
+
+static void add_step(struct fixture *fx, uint32_t source, uint64_t number, uint64_t start_ns)
+{
+    add_step_of(fx, source, RKT_CLOCK_REALTIME, number, start_ns);
 }
 
 static bool has_note(const struct fixture *fx, const char *part)
@@ -277,13 +296,7 @@ static void outside_is_what_lies_before_and_after_the_steps(void **state)
     add_kernel(fx, source, 4200, 4300);
     add_kernel(fx, source, 6000, 6100);
     for (uint64_t i = 0; i < 2; i++)
-        store_add(&fx->maker, source,
-                  (struct rkt_event){.kind = RKT_EVENT_RANGE,
-                                     .clock_id = RKT_CLOCK_REALTIME,
-                                     .type = RKT_RANGE_STEP,
-                                     .start_ns = 3000 + 1000 * i,
-                                     .end_ns = 4000 + 1000 * i,
-                                     .range = {.value = i}});
+        add_step(fx, source, i, 3000 + 1000 * i);
     analyse(fx);
     rank = &fx->result->ranks[0];
     assert_int_equal(rank->step_count, 2);
@@ -309,13 +322,7 @@ static void a_rank_without_gpu_work_is_in_no_sum_of_those_with(void **state)
         uint32_t source = add_process(fx, RKT_ROLE_RANK, rank, 2 + (uint64_t)rank);
 
         for (uint64_t i = 0; i < 3; i++) {
-            store_add(&fx->maker, source,
-                      (struct rkt_event){.kind = RKT_EVENT_RANGE,
-                                         .clock_id = RKT_CLOCK_REALTIME,
-                                         .type = RKT_RANGE_STEP,
-                                         .start_ns = 1000 + 1000 * i,
-                                         .end_ns = 2000 + 1000 * i,
-                                         .range = {.value = i}});
+            add_step(fx, source, i, 1000 + 1000 * i);
             if (rank != 1)
                 add_kernel(fx, source, 1100 + 1000 * i, 1600 + 1000 * i);
         }
@@ -328,6 +335,67 @@ static void a_rank_without_gpu_work_is_in_no_sum_of_those_with(void **state)
     assert_int_equal(rkt_partition_sum(&summary->parts), summary->parts_rank_ns);
     assert_int_equal(summary->parts.compute_ns, 2 * 3 * 500);
     expect_note(fx, "1 of 3 ranks recorded no GPU work");
+}
+
+/* Rank 1 was recorded from step 1 on: what rank 0 did in step 0 is compared with nothing. */
+static void a_step_that_not_all_ranks_recorded_is_not_measured(void **state)
+{
+    struct fixture *fx = *state;
+    const struct rkt_rank_result *rank;
+
+    for (int r = 0; r < 2; r++) {
+        uint32_t source = add_process(fx, RKT_ROLE_RANK, r, 2 + (uint64_t)r);
+
+        for (uint64_t i = 0; i < 3; i++) {
+            add_step(fx, source, i, 1000 + 1000 * i);
+            if (r == 0 || i > 0)
+                add_kernel(fx, source, 1100 + 1000 * i, 1600 + 1000 * i);
+        }
+        if (r == 1)
+            store_add(&fx->maker, source,
+                      (struct rkt_event){.kind = RKT_EVENT_WINDOW,
+                                         .clock_id = RKT_CLOCK_REALTIME,
+                                         .type = RKT_WINDOW_OPENED,
+                                         .start_ns = 1900,
+                                         .end_ns = 1900});
+    }
+    analyse(fx);
+    rank = &fx->result->ranks[0];
+    assert_true(rank->steps[0].is_unrecorded);
+    assert_int_equal(rank->steps[0].window.parts.window_ns, 0);
+    assert_int_equal(rank->steps[0].window.kernel_counts[RKT_WORK_COMPUTE], 0);
+    assert_true(isnan(rank->steps[0].window.compute_share));
+    assert_int_equal(rank->steps[0].backward.bucket_count, 0);
+    assert_true(isnan(rank->steps[0].backward.ratio));
+    assert_false(rank->steps[1].is_unrecorded);
+    assert_int_equal(rank->steps[1].window.parts.compute_ns, 500);
+    assert_int_equal(rank->run.kernel_counts[RKT_WORK_COMPUTE], 3);
+    expect_note(fx, "capture windows differ: 1 step");
+}
+
+static void ranks_without_gpu_work_share_their_buckets(void **state)
+{
+    struct fixture *fx = *state;
+
+    for (int r = 0; r < 2; r++) {
+        uint32_t source = add_process(fx, RKT_ROLE_RANK, r, 2 + (uint64_t)r);
+
+        for (uint64_t i = 0; i < 3; i++) {
+            add_step_of(fx, source, RKT_CLOCK_MONOTONIC_RAW, i, 1000 + 1000 * i);
+            store_add(&fx->maker, source,
+                      (struct rkt_event){.kind = RKT_EVENT_BUCKET,
+                                         .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+                                         .start_ns = 1300 + 1000 * i,
+                                         .end_ns = 1700 + 1000 * i,
+                                         .bucket = {.bytes = 64, .step = i}});
+        }
+    }
+    analyse(fx);
+    assert_int_equal(fx->result->collective_count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(fx->result->collectives[i].participant_count, 2);
+    assert_int_equal(fx->result->unmatched_count, 0);
+    assert_int_equal(fx->result->ranks[0].steps[1].window.host.comm_ns, 400);
 }
 
 /* ---- records that make no sense ---- */
@@ -451,6 +519,8 @@ int main(void)
         TEST(a_store_without_ranks_is_a_result_with_a_note),
         TEST(outside_is_what_lies_before_and_after_the_steps),
         TEST(a_rank_without_gpu_work_is_in_no_sum_of_those_with),
+        TEST(a_step_that_not_all_ranks_recorded_is_not_measured),
+        TEST(ranks_without_gpu_work_share_their_buckets),
         cmocka_unit_test(records_that_make_no_sense_still_add_up),
     };
 

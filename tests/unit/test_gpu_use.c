@@ -193,8 +193,7 @@ static void a_slower_gpu_is_the_cause_where_it_explains_the_excess(void **state)
         for (size_t r = 0; r < 4; r++)
             add_rank(&run, r, r == 2 ? CASES[i].extra_ms * MS : 0, CASES[i].is_input,
                      r == 2 ? &CASES[i].own : &CASES[i].others);
-        assert_rkt_ok(rkt_match_collectives(&run.result, &run.arena, &err), err);
-        rkt_measure_collectives(&run.result);
+        fake_match(&run);
         assert_rkt_ok(rkt_find_straggler(&run.result, &run.arena, &err), err);
         straggler = &run.result.straggler;
         if (!straggler->is_found || straggler->rank != 2)
@@ -220,8 +219,7 @@ static void the_numbers_are_those_of_the_rank_and_the_median_of_the_others(void 
     for (size_t r = 0; r < 3; r++)
         add_rank(&run, r, 0, false, &others[r]);
     add_rank(&run, 3, 18 * MS, false, &hot);
-    assert_rkt_ok(rkt_match_collectives(&run.result, &run.arena, &err), err);
-    rkt_measure_collectives(&run.result);
+    fake_match(&run);
     assert_rkt_ok(rkt_find_straggler(&run.result, &run.arena, &err), err);
     gpu = &run.result.straggler.gpu;
     assert_true(gpu->is_found);
@@ -245,8 +243,7 @@ static void without_samples_there_is_no_such_cause(void **state)
         if (r != 1) /* nobody to compare with */
             run.traces[r].gpu.counter_count = 0;
     }
-    assert_rkt_ok(rkt_match_collectives(&run.result, &run.arena, &err), err);
-    rkt_measure_collectives(&run.result);
+    fake_match(&run);
     assert_rkt_ok(rkt_find_straggler(&run.result, &run.arena, &err), err);
     assert_true(run.result.straggler.is_found);
     assert_false(run.result.straggler.gpu.is_found);

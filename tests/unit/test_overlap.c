@@ -32,7 +32,7 @@ static const struct rkt_backward_overlap *overlap_of_step(struct fake_run *run)
     struct rkt_step_result *step = &run->result.ranks[0].steps[0];
     struct rkt_error err;
 
-    assert_rkt_ok(rkt_backward_overlap_of(&run->result, 0, step, &err), err);
+    assert_rkt_ok(rkt_backward_overlap_of(&run->result.ranks[0], step, &err), err);
     return &step->backward;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "analysis/activity.h"
+#include "analysis/exposed.h"
+#include "analysis/measure.h"
 #include "analysis/stages.h"
 #include "fake_run.h"
 #include "rkt_random.h"
@@ -325,28 +327,87 @@ static int64_t part_of_window(const struct rkt_partition *parts, int part)
                                 : parts->idle_ns[part - RKT_PART_IDLE];
 }
 
-static void check_window(struct fake_run *run, const int *parts, int start, int end, uint32_t seed)
+/* What the stages make of rank 0, whose run and steps have their bounds. `is_thin`: its records are
+ * gone before the waits are known. */
+static void measure(struct fake_run *run, bool is_thin)
 {
-    struct rkt_window window = {.start_ns = start * UNIT_NS, .end_ns = end * UNIT_NS};
-    int64_t want_ns[RKT_PART_COUNT] = {0}; /* by enum rkt_part */
+    struct rkt_rank_result *rank = &run->result.ranks[0];
+    struct rkt_interval_set exposed = {0};
     struct rkt_error err;
 
+    rank->trace->has_gpu = true;
+    assert_rkt_ok(rkt_measure_rank(rank, &exposed, &err), err);
+    rank->exposed = &exposed;
+    if (is_thin)
+        assert_rkt_ok(rkt_rank_trace_thin(rank->trace, &err), err);
+    assert_rkt_ok(rkt_split_exposed(&run->result, &err), err);
+    rank->exposed = NULL;
+    rkt_interval_set_release(&exposed);
+}
+
+static void add_parts(const int *parts, int start, int end, int64_t want_ns[RKT_PART_COUNT])
+{
     for (int at = start; at < end; at++)
         want_ns[parts[at]] += UNIT_NS;
-    assert_rkt_ok(rkt_partition_window(&run->result, 0, &window, &err), err);
-    assert_int_equal(window.parts.window_ns, (end - start) * UNIT_NS);
-    assert_int_equal(rkt_partition_sum(&window.parts), window.parts.window_ns);
-    for (int part = 0; part < RKT_PART_COUNT; part++) {
-        int64_t got_ns = part_of_window(&window.parts, part);
+}
 
+static void check_window(const struct rkt_window *window, const int64_t want_ns[RKT_PART_COUNT],
+                         const char *what, uint32_t seed)
+{
+    int64_t length_ns = 0;
+
+    for (int part = 0; part < RKT_PART_COUNT; part++) {
+        int64_t got_ns = part_of_window(&window->parts, part);
+
+        length_ns += want_ns[part];
         if (got_ns != want_ns[part])
-            fail_msg("seed %u, window [%d, %d): part %d is %lld ns, not %lld", seed, start, end,
-                     part, (long long)got_ns, (long long)want_ns[part]);
+            fail_msg("seed %u, %s: part %d is %lld ns, not %lld", seed, what, part,
+                     (long long)got_ns, (long long)want_ns[part]);
     }
-    assert_int_equal(window.compute_ns, window.parts.overlapped_ns + window.parts.compute_ns);
-    assert_int_equal(window.comm_ns, window.parts.overlapped_ns + window.parts.comm_wait_ns +
-                                         window.parts.comm_transfer_ns +
-                                         window.parts.comm_unsplit_ns);
+    assert_int_equal(window->parts.window_ns, length_ns);
+    assert_int_equal(rkt_partition_sum(&window->parts), length_ns);
+    assert_int_equal(window->compute_ns, window->parts.overlapped_ns + window->parts.compute_ns);
+    assert_int_equal(window->comm_ns, window->parts.overlapped_ns + window->parts.comm_wait_ns +
+                                          window->parts.comm_transfer_ns +
+                                          window->parts.comm_unsplit_ns);
+}
+
+/* A rank with steps that tile the run, but for some time before the first and after the last. */
+struct tiles {
+    int edges[SPAN + 100];
+    int count; /* of steps: from edges[i] to edges[i + 1] */
+};
+
+static void draw_tiles(struct rkt_random *random, int start, int end, struct tiles *tiles)
+{
+    int at = start + below(random, 40);
+
+    tiles->count = 0;
+    tiles->edges[0] = at < end ? at : start;
+    for (at = tiles->edges[0] + 1 + below(random, 60); at <= end; at += 1 + below(random, 60))
+        tiles->edges[++tiles->count] = at;
+    if (tiles->count == 0)
+        tiles->edges[++tiles->count] = end;
+}
+
+static void check_tiles(struct fake_run *run, const int *parts, int start, int end,
+                        const struct tiles *tiles, uint32_t seed)
+{
+    const struct rkt_rank_result *rank = &run->result.ranks[0];
+    int64_t run_ns[RKT_PART_COUNT] = {0};
+    int64_t outside_ns[RKT_PART_COUNT] = {0};
+
+    add_parts(parts, start, end, run_ns);
+    check_window(&rank->run, run_ns, "run", seed);
+    add_parts(parts, start, tiles->edges[0], outside_ns);
+    add_parts(parts, tiles->edges[tiles->count], end, outside_ns);
+    check_window(&rank->outside, outside_ns, "outside", seed);
+    for (int i = 0; i < tiles->count; i++) {
+        int64_t step_ns[RKT_PART_COUNT] = {0};
+
+        add_parts(parts, tiles->edges[i], tiles->edges[i + 1], step_ns);
+        check_window(&rank->steps[i].window, step_ns, "step", seed);
+    }
 }
 
 static void every_instant_has_the_part_that_brute_force_gives_it(void **state)
@@ -354,10 +415,9 @@ static void every_instant_has_the_part_that_brute_force_gives_it(void **state)
     (void)state;
     for (uint32_t seed = 1; seed <= 200; seed++) {
         struct rkt_random random = {seed};
-        struct rkt_activity *activity = NULL;
         static struct drawing drawing;
+        static struct tiles tiles;
         struct fake_run run;
-        struct rkt_error err;
         int parts[SPAN + 100];
         int start;
         int end;
@@ -366,16 +426,13 @@ static void every_instant_has_the_part_that_brute_force_gives_it(void **state)
         fake_run_init(&run, 1);
         add_to_run(&run, &drawing);
         brute_force(&drawing, parts, &start, &end);
+        run.result.ranks[0].run.start_ns = start * UNIT_NS;
         run.result.ranks[0].run.end_ns = end * UNIT_NS;
-        assert_rkt_ok(rkt_activity_create(&run.result, 0, &activity, &err), err);
-        run.result.ranks[0].activity = activity;
-        check_window(&run, parts, start, end, seed);
-        for (int from = start, to; from < end; from = to) { /* windows that tile the run */
-            to = from + 1 + below(&random, 60);
-            to = to < end ? to : end;
-            check_window(&run, parts, from, to, seed);
-        }
-        rkt_activity_destroy(activity);
+        draw_tiles(&random, start, end, &tiles);
+        for (int i = 0; i < tiles.count; i++)
+            fake_add_step(&run, 0, tiles.edges[i] * UNIT_NS, tiles.edges[i + 1] * UNIT_NS);
+        measure(&run, seed % 2 == 0);
+        check_tiles(&run, parts, start, end, &tiles, seed);
         fake_run_release(&run);
     }
 }
@@ -384,16 +441,13 @@ static void every_instant_has_the_part_that_brute_force_gives_it(void **state)
 
 static struct rkt_window window_of(struct fake_run *run, int64_t start_ns, int64_t end_ns)
 {
-    struct rkt_window window = {.start_ns = start_ns, .end_ns = end_ns};
-    struct rkt_activity *activity = NULL;
-    struct rkt_error err;
+    struct rkt_rank_result *rank = &run->result.ranks[0];
 
-    assert_rkt_ok(rkt_activity_create(&run->result, 0, &activity, &err), err);
-    run->result.ranks[0].activity = activity;
-    run->result.ranks[0].run.end_ns = end_ns;
-    assert_rkt_ok(rkt_partition_window(&run->result, 0, &window, &err), err);
-    rkt_activity_destroy(activity);
-    return window;
+    rank->run = (struct rkt_window){.start_ns = start_ns, .end_ns = end_ns};
+    rank->step_count = 0;
+    fake_add_step(run, 0, start_ns, end_ns);
+    measure(run, false);
+    return rank->steps[0].window;
 }
 
 /* The worked example of analysis/doc/metrics.md, "Partition". */

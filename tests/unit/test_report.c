@@ -72,8 +72,7 @@ static void analyse(struct fake_run *run)
 {
     struct rkt_error err;
 
-    assert_rkt_ok(rkt_match_collectives(&run->result, &run->arena, &err), err);
-    rkt_measure_collectives(&run->result);
+    fake_match(run);
     assert_rkt_ok(rkt_find_straggler(&run->result, &run->arena, &err), err);
     assert_rkt_ok(rkt_find_last_arriver(&run->result, &err), err);
     assert_rkt_ok(rkt_summarise(&run->result, &run->arena, &err), err);

@@ -70,8 +70,7 @@ static void find(struct fake_run *run)
     struct rkt_error err;
 
     add_shared_collective(run);
-    assert_rkt_ok(rkt_match_collectives(&run->result, &run->arena, &err), err);
-    rkt_measure_collectives(&run->result);
+    fake_match(run);
     assert_rkt_ok(rkt_find_straggler(&run->result, &run->arena, &err), err);
     assert_rkt_ok(rkt_find_last_arriver(&run->result, &err), err);
 }
@@ -230,7 +229,7 @@ static void ranks_without_a_common_collective_hold_nobody_up(void **state)
     fake_run_init(&run, 2);
     for (size_t r = 0; r < 2; r++)
         add_steps(&run, r, 8, r == 1 ? 20 * MS : 0, compute_part);
-    assert_rkt_ok(rkt_match_collectives(&run.result, &run.arena, &err), err);
+    fake_match(&run);
     assert_rkt_ok(rkt_find_straggler(&run.result, &run.arena, &err), err);
     assert_false(run.result.straggler.is_found);
     fake_run_release(&run);

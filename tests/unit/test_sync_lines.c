@@ -26,6 +26,7 @@ static void name_lines(struct fake_run *run)
 
     for (size_t r = 0; r < run->result.rank_count; r++)
         rkt_rank_trace_count(run->result.ranks[r].trace);
+    fake_sum_names(run);
     assert_rkt_ok(rkt_name_waiting_lines(&run->result, &run->arena, &err), err);
 }
 

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/name_times.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/sync_lines.h"
+#include "analysis/time_find.h"
+#include "common/array.h"
+
+#define RANGE_TYPES                                                             \
+    (1u << RKT_RANGE_USER | 1u << RKT_RANGE_NVTX | 1u << RKT_RANGE_ANNOTATION | \
+     1u << RKT_RANGE_INPUT)
+
+struct builder {
+    const struct rkt_rank_result *rank;
+    const struct rkt_rank_trace *trace;
+    struct rkt_name_time *items; /* of one kind, in order of first records */
+    size_t count;
+    size_t cap;
+    uint32_t *last_of_name; /* place of the name's last item + 1; 0 none */
+    uint32_t name_count;
+    bool is_out_of_memory;
+};
+
+/* To the name's last item, where that is of the same steps: most records come step by step. */
+static void add(struct builder *builder, struct rkt_name_time time)
+{
+    uint32_t *last = &builder->last_of_name[time.name_id < builder->name_count ? time.name_id : 0];
+    struct rkt_name_time *item = *last > 0 ? &builder->items[*last - 1] : NULL;
+
+    if (item && item->first_step == time.first_step && item->last_step == time.last_step &&
+        item->call_id == time.call_id) {
+        item->sum_ns += time.sum_ns;
+        item->count++;
+        return;
+    }
+    if (builder->count >= UINT32_MAX ||
+        !rkt_array_reserve((void **)&builder->items, &builder->cap, builder->count + 1,
+                           sizeof(*builder->items))) {
+        builder->is_out_of_memory = true;
+        return;
+    }
+    time.count = 1;
+    builder->items[builder->count++] = time;
+    *last = (uint32_t)builder->count;
+}
+
+/* The last step that began at or before a time; times must not go back. */
+struct place {
+    uint32_t next_step; /* the first that begins later */
+};
+
+/* False before all steps. */
+static bool find_step(const struct rkt_rank_result *rank, struct place *place, int64_t time_ns,
+                      uint32_t *step_out)
+{
+    while (place->next_step < rank->step_count &&
+           rank->steps[place->next_step].host_start_ns <= time_ns)
+        place->next_step++;
+    *step_out = place->next_step - 1;
+    return place->next_step > 0;
+}
+
+/* The step in which the host was at `time_ns`, or the two between which; false before and after all. */
+static bool find_steps(const struct rkt_rank_result *rank, struct place *place, int64_t time_ns,
+                       struct rkt_name_time *time)
+{
+    if (!find_step(rank, place, time_ns, &time->first_step))
+        return false;
+    time->last_step = time->first_step + (time_ns >= rank->steps[time->first_step].host_end_ns);
+    return time->last_step < rank->step_count;
+}
+
+static void add_works(struct builder *builder, enum rkt_work_class work_class)
+{
+    for (size_t i = 0; i < builder->trace->work_count; i++) {
+        const struct rkt_work *work = &builder->trace->works[i];
+
+        if (work->work_class == work_class && work->step != RKT_INDEX_NONE)
+            add(builder, (struct rkt_name_time){.name_id = work->name_id,
+                                                .first_step = work->step,
+                                                .last_step = work->step,
+                                                .sum_ns = work->end_ns - work->start_ns});
+    }
+}
+
+static void add_calls(struct builder *builder, enum rkt_call_class call_class)
+{
+    struct place place = {0};
+
+    for (size_t i = 0; i < builder->trace->call_count; i++) {
+        const struct rkt_call *call = &builder->trace->calls[i];
+        struct rkt_name_time time = {.name_id = call->name_id,
+                                     .sum_ns = call->end_ns - call->start_ns};
+
+        if (call->call_class == call_class &&
+            find_steps(builder->rank, &place, call->start_ns, &time))
+            add(builder, time);
+    }
+}
+
+static void add_lines(struct builder *builder)
+{
+    struct place place = {0};
+
+    for (size_t i = 0; i < builder->trace->range_count; i++) {
+        const struct rkt_range *range = &builder->trace->ranges[i];
+        struct rkt_name_time time = {.name_id = range->domain_id, .call_id = range->name_id};
+
+        if (range->type != RKT_RANGE_SYNC_CALL ||
+            !find_steps(builder->rank, &place, range->start_ns, &time))
+            continue;
+        time.sum_ns = rkt_sync_wait_ns(builder->trace, range);
+        add(builder, time);
+    }
+}
+
+/* A range around a whole step, such as its own mark, explains nothing of the step. */
+static bool is_around_a_step(const struct rkt_rank_result *rank, const struct rkt_range *range)
+{
+    size_t i = rkt_time_find(&rank->steps->host_start_ns, rank->step_count, sizeof(*rank->steps),
+                             range->start_ns);
+
+    return i < rank->step_count && rank->steps[i].host_end_ns <= range->end_ns;
+}
+
+static void add_ranges(struct builder *builder)
+{
+    const struct rkt_rank_result *rank = builder->rank;
+    struct place place = {0};
+
+    for (size_t i = 0; i < builder->trace->range_count; i++) {
+        const struct rkt_range *range = &builder->trace->ranges[i];
+        struct rkt_name_time time = {.name_id = range->name_id,
+                                     .sum_ns = range->end_ns - range->start_ns};
+
+        if (range->type >= 32 || (RANGE_TYPES >> range->type & 1) == 0 || range->name_id == 0 ||
+            !find_step(rank, &place, range->start_ns, &time.first_step))
+            continue;
+        time.last_step = time.first_step;
+        while (time.last_step < rank->step_count &&
+               rank->steps[time.last_step].host_end_ns < range->end_ns)
+            time.last_step++;
+        if (time.last_step < rank->step_count && !is_around_a_step(rank, range))
+            add(builder, time);
+    }
+}
+
+static void add_kind(struct builder *builder, enum rkt_name_kind kind)
+{
+    switch (kind) {
+    case RKT_NAMES_KERNELS:
+        add_works(builder, RKT_WORK_COMPUTE);
+        return;
+    case RKT_NAMES_COPIES:
+        add_works(builder, RKT_WORK_COPY);
+        return;
+    case RKT_NAMES_BLOCKING:
+        add_calls(builder, RKT_CALL_BLOCKING);
+        return;
+    case RKT_NAMES_ALLOCS:
+        add_calls(builder, RKT_CALL_ALLOC);
+        return;
+    case RKT_NAMES_LAUNCHES:
+        add_calls(builder, RKT_CALL_LAUNCH);
+        return;
+    case RKT_NAMES_LINES:
+        add_lines(builder);
+        return;
+    case RKT_NAMES_RANGES:
+        add_ranges(builder);
+        return;
+    case RKT_NAMES_KIND_COUNT:
+        return;
+    }
+}
+
+static void pack(struct rkt_packed *packed, enum rkt_name_kind kind,
+                 const struct rkt_name_time *before, const struct rkt_name_time *item)
+{
+    rkt_packed_i64(packed, (int64_t)item->name_id - before->name_id);
+    rkt_packed_i64(packed, (int64_t)item->first_step - before->first_step);
+    rkt_packed_u64(packed, item->last_step - item->first_step);
+    rkt_packed_i64(packed, item->sum_ns);
+    if (kind != RKT_NAMES_LINES)
+        return;
+    rkt_packed_u64(packed, item->call_id);
+    rkt_packed_u64(packed, item->count);
+}
+
+static void fill(struct builder *builder, struct rkt_name_times *times)
+{
+    for (int kind = 0; kind < RKT_NAMES_KIND_COUNT; kind++) {
+        struct rkt_name_time before = {0};
+
+        memset(builder->last_of_name, 0,
+               ((size_t)builder->name_count + 1) * sizeof(*builder->last_of_name));
+        builder->count = 0;
+        add_kind(builder, (enum rkt_name_kind)kind);
+        for (size_t i = 0; i < builder->count; i++) {
+            pack(&times->packed, (enum rkt_name_kind)kind, &before, &builder->items[i]);
+            before = builder->items[i];
+        }
+        times->ends[kind] = times->packed.len_bytes;
+    }
+}
+
+enum rkt_status rkt_name_times_create(const struct rkt_rank_result *rank,
+                                      struct rkt_name_times **times_out, struct rkt_error *err)
+{
+    struct builder builder = {
+        .rank = rank, .trace = rank->trace, .name_count = rkt_strtab_count(rank->trace->names)};
+    struct rkt_name_times *times = calloc(1, sizeof(*times));
+
+    builder.last_of_name = calloc((size_t)builder.name_count + 1, sizeof(*builder.last_of_name));
+    if (times && builder.last_of_name)
+        fill(&builder, times);
+    if (!times || !builder.last_of_name || builder.is_out_of_memory || times->packed.has_failed) {
+        rkt_name_times_destroy(times);
+        times = NULL;
+    } else {
+        rkt_packed_trim(&times->packed);
+    }
+    free(builder.items);
+    free(builder.last_of_name);
+    if (!times)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the names of rank %u", rank->rank);
+    *times_out = times;
+    return RKT_OK;
+}
+
+void rkt_name_times_destroy(struct rkt_name_times *times)
+{
+    if (!times)
+        return;
+    rkt_packed_release(&times->packed);
+    free(times);
+}
+
+void rkt_name_walk_init(struct rkt_name_walk *walk, const struct rkt_name_times *times,
+                        enum rkt_name_kind kind, uint32_t first_step, uint32_t last_step)
+{
+    size_t start = kind > 0 ? times->ends[kind - 1] : 0;
+
+    *walk = (struct rkt_name_walk){.kind = kind, .first_step = first_step, .last_step = last_step};
+    if (times->packed.bytes)
+        rkt_unpacking_init(&walk->from, (struct rkt_bytes){times->packed.bytes + start,
+                                                           times->ends[kind] - start});
+}
+
+static void unpack(struct rkt_name_walk *walk)
+{
+    struct rkt_unpacking *from = &walk->from;
+    struct rkt_name_time *item = &walk->before; /* in place: what it says is what changed */
+
+    item->name_id = (uint32_t)(item->name_id + rkt_unpack_i64(from));
+    item->first_step = (uint32_t)(item->first_step + rkt_unpack_i64(from));
+    item->last_step = (uint32_t)(item->first_step + rkt_unpack_u64(from));
+    item->sum_ns = rkt_unpack_i64(from);
+    if (walk->kind != RKT_NAMES_LINES)
+        return;
+    item->call_id = (uint32_t)rkt_unpack_u64(from);
+    item->count = rkt_unpack_u64(from);
+}
+
+bool rkt_name_walk_next(struct rkt_name_walk *walk, struct rkt_name_time *time_out)
+{
+    while (walk->from.at < walk->from.end) {
+        unpack(walk);
+        if (walk->from.has_failed)
+            return false;
+        if (walk->before.first_step < walk->first_step || walk->before.last_step > walk->last_step)
+            continue;
+        *time_out = walk->before;
+        return true;
+    }
+    return false;
+}
