@@ -60,6 +60,14 @@ static uint32_t choose_attempt(const struct rkt_store_reader *reader)
     return last;
 }
 
+/* Of a process whose events lie in a file that is missing, the index file tells that it was. */
+static bool is_candidate(const struct loading *loading, const struct rkt_store_source *source)
+{
+    return source->info.role == RKT_ROLE_RANK &&
+           (source->has_events ||
+            rkt_store_reader_health(loading->reader)->unread_shard_count == 0);
+}
+
 /* A process that never knew its rank gets the next number, as a store of one such process does. */
 static enum rkt_status collect_candidates(struct loading *loading, struct rkt_error *err)
 {
@@ -79,10 +87,11 @@ static enum rkt_status collect_candidates(struct loading *loading, struct rkt_er
             next_rank = info->rank + 1;
     }
     for (size_t i = 0; i < count && status == RKT_OK; i++) {
-        const struct rkt_source_info *info = &rkt_store_reader_source(loading->reader, i)->info;
+        const struct rkt_store_source *source = rkt_store_reader_source(loading->reader, i);
+        const struct rkt_source_info *info = &source->info;
         struct candidate *to = &loading->candidates[loading->candidate_count];
 
-        if (info->role != RKT_ROLE_RANK)
+        if (!is_candidate(loading, source))
             continue;
         if (info->restart_count != loading->attempt) {
             loading->other_attempt_count++;
@@ -290,7 +299,9 @@ enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
     enum rkt_status status;
 
     result->run = rkt_store_reader_run(reader);
-    status = collect_candidates(&loading, err);
+    status = rkt_load_shard_notes(reader, result, arena, err);
+    if (status == RKT_OK)
+        status = collect_candidates(&loading, err);
     if (status == RKT_OK)
         status = note_attempts(&loading, err);
     if (status == RKT_OK)

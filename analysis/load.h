@@ -29,6 +29,11 @@ enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
                                struct rkt_loaded_ranks *loaded, struct rkt_result *result,
                                struct rkt_arena *arena, struct rkt_error *err);
 
+/* load_notes.c: which files of the run are not there. */
+enum rkt_status rkt_load_shard_notes(const struct rkt_store_reader *reader,
+                                     struct rkt_result *result, struct rkt_arena *arena,
+                                     struct rkt_error *err);
+
 /* load_notes.c: what the loaded traces say about themselves: losses, stamps, missing ranks. */
 enum rkt_status rkt_load_notes(struct rkt_result *result, struct rkt_arena *arena,
                                struct rkt_error *err);

@@ -6,6 +6,9 @@
 
 #define LIST_BYTES_MAX 256u
 
+/* Files that are named; of more only the number is said. */
+#define SHARDS_NAMED_MAX 4u
+
 /* A list of ranks as text, "3, 5 to 7"; cut with "..." where it grows too long. */
 struct rank_list {
     char text[LIST_BYTES_MAX];
@@ -45,6 +48,42 @@ static void list_missing(const struct rkt_result *result, uint32_t end, struct r
     }
     if (next < end)
         list_span(list, next, end);
+}
+
+static enum rkt_status note_unread(const struct rkt_store_shard *shard, struct rkt_result *result,
+                                   struct rkt_arena *arena, struct rkt_error *err)
+{
+    return rkt_add_note(result, arena, 1, err, "file %s of %s is left out: %s", shard->info.file,
+                        shard->info.host[0] != '\0' ? shard->info.host : "an unknown host",
+                        shard->problem);
+}
+
+enum rkt_status rkt_load_shard_notes(const struct rkt_store_reader *reader,
+                                     struct rkt_result *result, struct rkt_arena *arena,
+                                     struct rkt_error *err)
+{
+    uint32_t unread_count = rkt_store_reader_health(reader)->unread_shard_count;
+    enum rkt_status status = RKT_OK;
+    uint32_t named_count = 0;
+
+    if (rkt_store_reader_run(reader)->is_part)
+        status = rkt_add_note(result, arena, 1, err,
+                              "this is one of the run's files: only the ranks in it are here");
+    for (size_t i = 0; i < rkt_store_reader_shard_count(reader) && status == RKT_OK &&
+                       named_count < SHARDS_NAMED_MAX;
+         i++) {
+        const struct rkt_store_shard *shard = rkt_store_reader_shard(reader, i);
+
+        if (shard->is_read)
+            continue;
+        status = note_unread(shard, result, arena, err);
+        named_count++;
+    }
+    if (status == RKT_OK && unread_count > named_count)
+        status = rkt_add_note(result, arena, 1, err,
+                              "%u more files of the run are left out: 'ranktrace info' names them",
+                              unread_count - named_count);
+    return status;
 }
 
 static enum rkt_status note_missing(struct rkt_result *result, struct rkt_arena *arena,

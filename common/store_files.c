@@ -34,6 +34,13 @@ static bool suspend_oldest(struct rkt_store_files *files)
     return true;
 }
 
+void rkt_store_files_rest(struct rkt_store_files *files)
+{
+    for (size_t i = 0; i < files->count; i++)
+        rkt_store_file_suspend(&files->items[i]);
+    files->open_count = 0;
+}
+
 typedef enum rkt_status (*open_fn)(void *ctx, struct rkt_error *err);
 
 /* Opens by `open`, for which others of ours make room. */

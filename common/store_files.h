@@ -44,6 +44,9 @@ enum rkt_status rkt_store_files_add(struct rkt_store_files *files, const char *n
 /* Forgets the file that was added last. */
 void rkt_store_files_drop(struct rkt_store_files *files);
 
+/* Gives all descriptors back. */
+void rkt_store_files_rest(struct rkt_store_files *files);
+
 /* The file, open; on loan until the next call. */
 enum rkt_status rkt_store_files_get(struct rkt_store_files *files, uint16_t number,
                                     const struct rkt_store_file **file_out, struct rkt_error *err);

@@ -61,6 +61,17 @@ static enum rkt_status load_descriptor(struct rkt_store_reader *reader, size_t p
     return RKT_OK;
 }
 
+static bool has_events(const struct rkt_store_reader *reader, size_t position)
+{
+    struct rkt_store_range range = reader->frames.ranges[position];
+
+    for (size_t i = range.first; i < range.first + range.count; i++) {
+        if (rkt_frame_is_of_events(reader->frames.entries.items[i].kind))
+            return true;
+    }
+    return false;
+}
+
 static enum rkt_status load_sources(struct rkt_store_reader *reader, struct rkt_error *err)
 {
     static const uint8_t KINDS[] = {RKT_FRAME_SOURCE, RKT_FRAME_END, RKT_FRAME_ALIGN};
@@ -79,6 +90,7 @@ static enum rkt_status load_sources(struct rkt_store_reader *reader, struct rkt_
             if (status != RKT_OK)
                 return status;
         }
+        source->has_events = has_events(reader, position);
         /* the frame heads' word counts */
         source->info.source = reader->frames.ranges[position].source;
         source->align.source = reader->frames.ranges[position].source;
@@ -118,6 +130,11 @@ void rkt_store_reader_close(struct rkt_store_reader *reader)
     rkt_arena_release(&reader->arena);
     rkt_decoder_destroy(reader->decoder);
     free(reader);
+}
+
+void rkt_store_reader_rest(struct rkt_store_reader *reader)
+{
+    rkt_store_files_rest(&reader->frames.fetch.files);
 }
 
 /* ---- what it says ---- */

@@ -32,6 +32,7 @@ struct rkt_store_reader;
 /* What the store says of one source. */
 struct rkt_store_source {
     struct rkt_source_info info;
+    bool has_events; /* a frame of events, good or not: else only what is said of it is here */
     bool has_end;
     struct rkt_end_info end;
     bool has_align;
@@ -46,6 +47,9 @@ struct rkt_store_source {
 enum rkt_status rkt_store_reader_open(const char *path, struct rkt_store_reader **reader_out,
                                       struct rkt_error *err);
 void rkt_store_reader_close(struct rkt_store_reader *reader); /* NULL is fine */
+
+/* Gives the descriptors back until the next call that reads: for those who open many stores. */
+void rkt_store_reader_rest(struct rkt_store_reader *reader);
 
 const struct rkt_run_info *rkt_store_reader_run(const struct rkt_store_reader *reader);
 const struct rkt_store_health *rkt_store_reader_health(const struct rkt_store_reader *reader);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
 #include "common/json_writer.h"
 #include "launch/info_parts.h"
 
 static void put_run(struct rkt_json *json, const struct rkt_run_info *run)
 {
+    char id[17];
+
     rkt_json_begin_object(json, "run");
     rkt_json_text(json, "producer", rkt_producer_name((enum rkt_producer)run->producer));
     rkt_json_text(json, "version", run->version);
@@ -11,6 +15,9 @@ static void put_run(struct rkt_json *json, const struct rkt_run_info *run)
     rkt_json_text(json, "host", run->host);
     rkt_json_u64(json, "ranks_expected", run->rank_count);
     rkt_json_u64(json, "start_realtime_ns", run->start_realtime_ns);
+    (void)snprintf(id, sizeof(id), "%016" PRIx64, run->run_id);
+    rkt_json_text(json, "id", id);
+    rkt_json_bool(json, "is_part", run->is_part);
     rkt_json_end(json);
 }
 
@@ -24,6 +31,27 @@ static void put_health(struct rkt_json *json, const struct rkt_store_health *hea
     rkt_json_u64(json, "missing_frames", health->seq_gap_count);
     rkt_json_u64(json, "unknown_frames", health->unknown_frames);
     rkt_json_u64(json, "skipped_bytes", health->skipped_bytes);
+    rkt_json_u64(json, "shards", health->shard_count);
+    rkt_json_u64(json, "unread_shards", health->unread_shard_count);
+    rkt_json_end(json);
+}
+
+static void put_shards(struct rkt_json *json, const struct rkt_store_reader *reader)
+{
+    rkt_json_begin_array(json, "shards");
+    for (size_t i = 0; i < rkt_store_reader_shard_count(reader); i++) {
+        const struct rkt_store_shard *shard = rkt_store_reader_shard(reader, i);
+
+        rkt_json_begin_object(json, NULL);
+        rkt_json_text(json, "file", shard->info.file);
+        rkt_json_text(json, "host", shard->info.host);
+        rkt_json_u64(json, "rank", shard->info.rank);
+        rkt_json_bool(json, "is_read", shard->is_read);
+        rkt_json_bool(json, "is_complete", shard->has_trailer);
+        rkt_json_u64(json, "file_bytes", shard->file_bytes);
+        rkt_json_text(json, "problem", shard->problem);
+        rkt_json_end(json);
+    }
     rkt_json_end(json);
 }
 
@@ -98,6 +126,7 @@ enum rkt_status rkt_info_json(const char *path, const struct rkt_store_reader *r
     rkt_json_text(&json, "file", path);
     put_run(&json, rkt_store_reader_run(reader));
     put_health(&json, rkt_store_reader_health(reader));
+    put_shards(&json, reader);
     rkt_json_begin_object(&json, "totals");
     put_totals(&json, &info->all);
     rkt_json_end(&json);

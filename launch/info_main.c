@@ -32,10 +32,16 @@ static const struct rkt_command COMMAND = {
     .details = "TIMELINE is a file that 'run' or 'merge' wrote, or the output folder of a run.\n"
                "A file that is still being written is read as far as it goes.\n"
                "\n"
-               "Exit codes: 0 done; 1 failed, or the file is damaged; 2 wrong use.",
+               "Exit codes: 0 done; 1 failed, or the file is damaged, or one of\n"
+               "those that it names is left out; 2 wrong use.",
     .options = OPTIONS,
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
+
+static bool is_damaged(const struct rkt_store_health *health)
+{
+    return health->damaged_frames > 0 || health->unread_shard_count > 0;
+}
 
 static enum rkt_status show(const char *path, bool is_json, bool *is_damaged_out,
                             struct rkt_error *err)
@@ -50,7 +56,7 @@ static enum rkt_status show(const char *path, bool is_json, bool *is_damaged_out
     if (status == RKT_OK)
         status = is_json ? rkt_info_json(path, reader, &info, stdout, err)
                          : rkt_info_text(path, reader, &info, stdout, err);
-    *is_damaged_out = rkt_store_reader_health(reader)->damaged_frames > 0;
+    *is_damaged_out = is_damaged(rkt_store_reader_health(reader));
     rkt_timeline_info_release(&info);
     rkt_store_reader_close(reader);
     return status;
@@ -61,7 +67,7 @@ int main(int argc, char **argv)
     struct info_options options = {0};
     struct rkt_error err = {0};
     int next = 0, code;
-    bool is_json = false, is_damaged = false;
+    bool is_json = false, has_damage = false;
     enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
 
     if (status == RKT_OK) {
@@ -72,8 +78,8 @@ int main(int argc, char **argv)
         else if (argc - next != 1)
             status = rkt_fail_usage(&COMMAND, "one timeline", &err);
         else
-            status = show(argv[next], is_json, &is_damaged, &err);
+            status = show(argv[next], is_json, &has_damage, &err);
     }
     code = rkt_command_exit(&COMMAND, status, &err);
-    return is_damaged && code == RKT_EXIT_DONE ? RKT_EXIT_FAILED : code;
+    return has_damage && code == RKT_EXIT_DONE ? RKT_EXIT_FAILED : code;
 }

@@ -38,6 +38,39 @@ static void print_health(const struct rkt_store_health *health, FILE *out)
     (void)fprintf(out, "\n");
 }
 
+static void print_shard(const struct rkt_store_shard *shard, FILE *out)
+{
+    if (shard->is_read && shard->has_trailer)
+        return;
+    (void)fprintf(out, "            %s of %s %s%s\n", shard->info.file,
+                  shard->info.host[0] ? shard->info.host : "an unknown host",
+                  shard->is_read ? "is not finished" : "is left out: ", shard->problem);
+}
+
+/* How many, and each with which something is wrong. */
+static void print_shards(const struct rkt_store_reader *reader, FILE *out)
+{
+    const struct rkt_store_health *health = rkt_store_reader_health(reader);
+    size_t count = rkt_store_reader_shard_count(reader);
+    uint64_t file_bytes = 0;
+    char bytes[CELL_BYTES];
+
+    if (rkt_store_reader_run(reader)->is_part)
+        (void)fprintf(out, "  part      this is one of the run's files: the timeline.rkt that "
+                           "names it has all\n");
+    if (health->shard_count == 0)
+        return;
+    for (size_t i = 0; i < count; i++)
+        file_bytes += rkt_store_reader_shard(reader, i)->file_bytes;
+    (void)fprintf(out, "  shards    %" PRIu32 " further files, %s of the bytes",
+                  health->shard_count, rkt_format_bytes(file_bytes, bytes, sizeof(bytes)));
+    if (health->unread_shard_count > 0)
+        (void)fprintf(out, "; %" PRIu32 " left out", health->unread_shard_count);
+    (void)fprintf(out, "\n");
+    for (size_t i = 0; i < count; i++)
+        print_shard(rkt_store_reader_shard(reader, i), out);
+}
+
 /* "name count" in a list that is broken into lines of about 100 columns; *used counts on. */
 static void print_count(const char *name, uint64_t count, int *used, FILE *out)
 {
@@ -119,6 +152,7 @@ enum rkt_status rkt_info_text(const char *path, const struct rkt_store_reader *r
     (void)fprintf(out, "ranktrace info: %s\n", path);
     print_run(rkt_store_reader_run(reader), out);
     print_health(rkt_store_reader_health(reader), out);
+    print_shards(reader, out);
     print_events(&info->all, out);
     print_bytes(&info->all, out);
     (void)fprintf(out, "\n  %6s %5s %-8s %4s %9s %11s %10s %10s  %-24s %-10s %s\n", "source",

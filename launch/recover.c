@@ -13,6 +13,11 @@
 #include "common/pack.h"
 #include "common/store_writer.h"
 
+/* As rkt_shard_file_name makes them, and how much of the name the run alone decides. */
+#define HEX4 "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]"
+#define SHARD_PATTERN "timeline-" HEX4 HEX4 HEX4 HEX4 "-*.rkt"
+#define SHARD_RUN_BYTES (sizeof("timeline-0123456789abcdef-") - 1)
+
 /* ---- files ---- */
 
 static enum rkt_status add_file(struct rkt_recover_files *files, const char *path,
@@ -48,6 +53,25 @@ static enum rkt_status add_matches(struct rkt_recover_files *files, const char *
     return status;
 }
 
+/* Where timeline.rkt is lost, what it named is still there. Of one run: two make no timeline. */
+static enum rkt_status add_lone_shards(struct rkt_recover_files *files, const char *folder,
+                                       struct rkt_error *err)
+{
+    size_t first = files->count;
+    enum rkt_status status = add_matches(files, folder, SHARD_PATTERN, err);
+
+    for (size_t i = first + 1; i < files->count && status == RKT_OK; i++) {
+        /* sorted, and alike up to the rank */
+        if (strncmp(files->paths[first], files->paths[i], strlen(folder) + 1 + SHARD_RUN_BYTES) !=
+            0)
+            status = rkt_fail(err, RKT_ERR_INVALID,
+                              "%s holds no timeline.rkt, and files of several runs: name those of "
+                              "one",
+                              folder);
+    }
+    return status;
+}
+
 enum rkt_status rkt_recover_find(const char *path, struct rkt_recover_files *files,
                                  struct rkt_error *err)
 {
@@ -60,6 +84,8 @@ enum rkt_status rkt_recover_find(const char *path, struct rkt_recover_files *fil
     if (!S_ISDIR(st.st_mode))
         return add_file(files, path, err);
     status = add_matches(files, path, "timeline.rkt", err);
+    if (status == RKT_OK && files->count == before)
+        status = add_lone_shards(files, path, err);
     if (status == RKT_OK)
         status = add_matches(files, path, RKT_SPOOL_PREFIX "*-[ab].rkt", err);
     if (status == RKT_OK && files->count == before)
@@ -136,8 +162,10 @@ static enum rkt_status note_all_spooled(struct merge *merge, struct rkt_error *e
     enum rkt_status status = RKT_OK;
     size_t kept = 0;
 
-    for (size_t i = 1; i < merge->reader_count && status == RKT_OK; i++)
+    for (size_t i = 1; i < merge->reader_count && status == RKT_OK; i++) {
         status = rkt_store_reader_each_frame(merge->readers[i], note_spooled, merge, err);
+        rkt_store_reader_rest(merge->readers[i]);
+    }
     if (merge->spooled_count == 0)
         return status;
     qsort(merge->spooled, merge->spooled_count, sizeof(*merge->spooled), compare_spooled);
@@ -209,20 +237,69 @@ static enum rkt_status copy_frame(void *ctx, const uint8_t *frame, size_t frame_
 
 /* ---- all of it ---- */
 
+static bool is_same_file(const char *path, const struct stat *other)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && st.st_ino == other->st_ino && st.st_dev == other->st_dev;
+}
+
+static enum rkt_status check_output(const struct merge *merge, const char *output,
+                                    struct rkt_error *err)
+{
+    struct stat st;
+
+    if (stat(output, &st) != 0)
+        return RKT_OK;
+    for (size_t i = 0; i < merge->reader_count; i++) {
+        const char *path;
+
+        for (size_t file = 0; (path = rkt_store_reader_path(merge->readers[i], file)); file++) {
+            if (is_same_file(path, &st))
+                return rkt_fail(err, RKT_ERR_INVALID, "%s is to be recovered: give another file",
+                                output);
+        }
+    }
+    return RKT_OK;
+}
+
+static bool is_part(const struct merge *merge, size_t i)
+{
+    return rkt_store_reader_run(merge->readers[i])->is_part;
+}
+
+/* Of several parts the run is whole again, or as whole as it can be. */
+static struct rkt_run_info output_run(const struct merge *merge)
+{
+    struct rkt_run_info run = *rkt_store_reader_run(merge->readers[0]);
+
+    run.is_part = run.is_part && !(merge->reader_count > 1 && is_part(merge, 1));
+    return run;
+}
+
+static void count_health(struct merge *merge, size_t i)
+{
+    const struct rkt_store_health *health = rkt_store_reader_health(merge->readers[i]);
+
+    merge->counts.damaged_count += health->damaged_frames;
+    if (!merge->is_of_spool) /* spools have holes */
+        merge->counts.skipped_bytes += health->skipped_bytes;
+    merge->counts.unread_shard_count += health->unread_shard_count;
+}
+
 static enum rkt_status write_output(struct merge *merge, const char *output, struct rkt_error *err)
 {
-    enum rkt_status status = rkt_store_writer_create(
-        output, RKT_STORE_ATOMIC, rkt_store_reader_run(merge->readers[0]), &merge->writer, err);
+    struct rkt_run_info run = output_run(merge);
+    enum rkt_status status =
+        rkt_store_writer_create(output, RKT_STORE_ATOMIC, &run, &merge->writer, err);
 
     if (status != RKT_OK)
         return status;
     for (size_t i = 0; i < merge->reader_count && status == RKT_OK; i++) {
-        const struct rkt_store_health *health = rkt_store_reader_health(merge->readers[i]);
-
-        merge->is_of_spool = i > 0;
+        merge->is_of_spool = i > 0 && !is_part(merge, i);
         status = rkt_store_reader_each_frame(merge->readers[i], copy_frame, merge, err);
-        merge->counts.damaged_count += health->damaged_frames;
-        merge->counts.skipped_bytes += i == 0 ? health->skipped_bytes : 0; /* spools have holes */
+        rkt_store_reader_rest(merge->readers[i]);
+        count_health(merge, i);
     }
     if (status == RKT_OK)
         status = rkt_store_writer_close(merge->writer, err);
@@ -233,16 +310,21 @@ static enum rkt_status write_output(struct merge *merge, const char *output, str
 static enum rkt_status open_readers(struct merge *merge, const struct rkt_recover_files *files,
                                     struct rkt_error *err)
 {
-    enum rkt_status status = RKT_OK;
-
     merge->readers = calloc(files->count, sizeof(struct rkt_store_reader *));
     merge->packer = rkt_packer_create(RKT_PACK_LEVEL_USUAL);
     if (!merge->readers || !merge->packer)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu files", files->count);
-    for (; merge->reader_count < files->count && status == RKT_OK; merge->reader_count++)
-        status = rkt_store_reader_open(files->paths[merge->reader_count],
-                                       &merge->readers[merge->reader_count], err);
-    return status;
+    while (merge->reader_count < files->count) {
+        struct rkt_store_reader **reader = &merge->readers[merge->reader_count];
+        enum rkt_status status =
+            rkt_store_reader_open(files->paths[merge->reader_count], reader, err);
+
+        if (status != RKT_OK)
+            return status;
+        rkt_store_reader_rest(*reader);
+        merge->reader_count++;
+    }
+    return RKT_OK;
 }
 
 enum rkt_status rkt_recover(const struct rkt_recover_files *files, const char *output,
@@ -251,6 +333,8 @@ enum rkt_status rkt_recover(const struct rkt_recover_files *files, const char *o
     struct merge merge = {0};
     enum rkt_status status = open_readers(&merge, files, err);
 
+    if (status == RKT_OK)
+        status = check_output(&merge, output, err);
     if (status == RKT_OK)
         status = note_all_spooled(&merge, err);
     if (status == RKT_OK)

@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/options.h"
 #include "common/units.h"
@@ -28,8 +27,9 @@ static const struct rkt_command COMMAND = {
     .usage = "ranktrace recover -o FILE DIR|TIMELINE [SPOOL...]",
     .summary = "Put what a broken run left behind into one clean timeline.",
     .details =
-        "DIR is the output folder of a run: its timeline.rkt and the spools beside it are\n"
-        "taken, ranktrace-spool-*.rkt, in which sidecars kept what rank 0 did not write.\n"
+        "DIR is the output folder of a run: its timeline.rkt, with the files that it names, and\n"
+        "the spools beside it are taken, ranktrace-spool-*.rkt, in which sidecars kept what was\n"
+        "not written. Where timeline.rkt is lost, all timeline-ID-RANK.rkt of a run are taken.\n"
         "Spools of other nodes are named, or their folders. Nothing of all that is changed.\n"
         "A report can be made of a broken timeline as it is, too.\n"
         "\n"
@@ -50,29 +50,17 @@ static void print_result(const char *output, const struct rkt_recover_counts *co
     if (counts->skipped_bytes > 0)
         (void)printf(", %s belong to no frame",
                      rkt_format_bytes(counts->skipped_bytes, bytes, sizeof(bytes)));
+    if (counts->unread_shard_count > 0)
+        (void)printf(", %" PRIu32 " files of the run left out ('ranktrace info' says why)",
+                     counts->unread_shard_count);
     (void)printf("\n");
 }
 
-static bool is_same_file(const char *path, const struct stat *other)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && st.st_ino == other->st_ino && st.st_dev == other->st_dev;
-}
-
-static enum rkt_status check_output(const struct recover_options *options,
-                                    const struct rkt_recover_files *files, struct rkt_error *err)
+static enum rkt_status check_output(const struct recover_options *options, struct rkt_error *err)
 {
     struct stat output;
 
-    if (!options->output || stat(options->output, &output) != 0)
-        return RKT_OK;
-    for (size_t i = 0; i < files->count; i++) {
-        if (is_same_file(files->paths[i], &output))
-            return rkt_fail(err, RKT_ERR_INVALID, "%s is to be recovered: give another file",
-                            options->output);
-    }
-    if (!options->force)
+    if (!options->force && options->output && stat(options->output, &output) == 0)
         return rkt_fail(err, RKT_ERR_INVALID, "%s exists: --force overwrites it", options->output);
     return RKT_OK;
 }
@@ -87,7 +75,7 @@ static enum rkt_status run(const struct recover_options *options, char *const *p
     for (; *paths && status == RKT_OK; paths++)
         status = rkt_recover_find(*paths, &files, err);
     if (status == RKT_OK)
-        status = check_output(options, &files, err);
+        status = check_output(options, err);
     if (status == RKT_OK)
         status = rkt_recover(&files, options->output, &counts, err);
     if (status == RKT_OK)

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "analysis/simulate/sim_run.h"
@@ -15,6 +16,7 @@
 struct simulate_options {
     const char *output;
     const char *truth;
+    const char *store;
     bool force;
     struct rkt_option_list set;
 };
@@ -22,6 +24,8 @@ struct simulate_options {
 static const struct rkt_option OPTIONS[] = {
     {"output", 'o', NULL, RKT_OPTION_STRING, offsetof(struct simulate_options, output), "FILE",
      "simulated.rkt", "the timeline"},
+    {"store", 0, NULL, RKT_OPTION_STRING, offsetof(struct simulate_options, store),
+     "single|sharded", "single", "sharded: FILE has node 0, each further node a file beside it"},
     {"force", 'f', NULL, RKT_OPTION_FLAG, offsetof(struct simulate_options, force), NULL, NULL,
      "overwrite FILE"},
     {"truth", 0, NULL, RKT_OPTION_STRING, offsetof(struct simulate_options, truth), "FILE", NULL,
@@ -89,6 +93,19 @@ static enum rkt_status check_outputs(const struct simulate_options *options, str
     return RKT_OK;
 }
 
+static bool is_sharded(const struct simulate_options *options)
+{
+    return strcmp(options->store, "sharded") == 0;
+}
+
+static enum rkt_status check_store(const struct simulate_options *options, struct rkt_error *err)
+{
+    if (is_sharded(options) || strcmp(options->store, "single") == 0)
+        return RKT_OK;
+    return rkt_fail(err, RKT_ERR_INVALID, "unknown store '%s': there are single and sharded",
+                    options->store);
+}
+
 static enum rkt_status simulate(const struct rkt_scenario *scenario,
                                 const struct simulate_options *options, struct rkt_error *err)
 {
@@ -99,7 +116,7 @@ static enum rkt_status simulate(const struct rkt_scenario *scenario,
 
     if (status != RKT_OK)
         return status;
-    status = rkt_sim_store_write(&run, options->output, &event_count, err);
+    status = rkt_sim_store_write(&run, options->output, is_sharded(options), &event_count, err);
     if (status == RKT_OK && options->truth)
         status = write_truth(&run, options->truth, err);
     if (status == RKT_OK)
@@ -121,6 +138,8 @@ int main(int argc, char **argv)
 
     if (status == RKT_OK && argc - next > 1)
         status = rkt_fail_usage(&COMMAND, "one scenario", &err);
+    if (status == RKT_OK)
+        status = check_store(&options, &err);
     if (status == RKT_OK)
         status = read_scenario(&options, next < argc ? argv[next] : NULL, &scenario, &err);
     if (status == RKT_OK)

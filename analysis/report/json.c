@@ -300,6 +300,8 @@ static void put_run(struct rkt_json *json, const struct rkt_result *result)
     rkt_json_u64(json, "skipped_bytes", health->skipped_bytes);
     rkt_json_u64(json, "unknown_frames", health->unknown_frames);
     rkt_json_u64(json, "seq_gap_count", health->seq_gap_count);
+    rkt_json_u64(json, "shard_count", health->shard_count);
+    rkt_json_u64(json, "unread_shard_count", health->unread_shard_count);
     rkt_json_end(json);
 }
 

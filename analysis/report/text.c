@@ -201,6 +201,11 @@ static void print_head(const struct rkt_result *result, FILE *out)
     if (!result->health->has_trailer)
         rkt_text_line(out, "INCOMPLETE: the timeline was not closed (the run broke off, or still "
                            "writes); numbers are of what was stored");
+    if (result->health->unread_shard_count > 0)
+        rkt_text_line(out,
+                      "INCOMPLETE: %" PRIu32 " of the %" PRIu32 " files that the timeline names "
+                      "are left out; numbers are of the others",
+                      result->health->unread_shard_count, result->health->shard_count);
 }
 
 static void print_straggler(const struct rkt_result *result, FILE *out)

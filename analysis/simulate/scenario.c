@@ -342,3 +342,42 @@ enum rkt_status rkt_scenario_check(struct rkt_scenario *scenario, struct rkt_err
     }
     return RKT_OK;
 }
+
+/* FNV-1a over the 8 bytes of a number. */
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    for (unsigned i = 0; i < 8; i++)
+        hash = (hash ^ (value >> (8 * i) & 0xff)) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static uint64_t get_value(const struct key *key, const struct rkt_scenario *scenario)
+{
+    const char *at = (const char *)scenario + key->offset;
+    uint32_t v32;
+    uint64_t v64;
+
+    if (key->type == VALUE_U32) {
+        memcpy(&v32, at, sizeof(v32));
+        return v32;
+    }
+    memcpy(&v64, at, sizeof(v64));
+    return v64;
+}
+
+uint64_t rkt_scenario_id(const struct rkt_scenario *scenario)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < COUNT(KEYS); i++)
+        hash = mix(hash, get_value(&KEYS[i], scenario));
+    for (size_t i = 0; i < scenario->fault_count; i++) {
+        const struct rkt_fault *fault = &scenario->faults[i];
+
+        hash = mix(hash, (uint64_t)fault->kind);
+        hash = mix(hash, (uint64_t)fault->first_rank << 32 | fault->end_rank);
+        hash = mix(hash, (uint64_t)fault->first_step << 32 | fault->end_step);
+        hash = mix(hash, fault->amount);
+    }
+    return hash ? hash : 1;
+}

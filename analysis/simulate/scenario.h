@@ -85,6 +85,9 @@ enum rkt_status rkt_scenario_read(struct rkt_scenario *scenario, const char *pat
  * that there are. */
 enum rkt_status rkt_scenario_check(struct rkt_scenario *scenario, struct rkt_error *err);
 
+/* Of all its numbers, never 0: scenarios that differ have other ids, but for chance. */
+uint64_t rkt_scenario_id(const struct rkt_scenario *scenario);
+
 /* "slow-compute" */
 const char *rkt_fault_name(enum rkt_fault_kind kind);
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "analysis/simulate/sim_clock.h"
+#include "analysis/simulate/sim_output.h"
 #include "common/clock.h"
 #include "common/source_writer.h"
-#include "common/store_writer.h"
 
 #define BURST_EVERY_NS INT64_C(2000000000)
 #define PAIR_EVERY_NS INT64_C(1000000000)
@@ -28,7 +28,7 @@ struct target {
 static enum rkt_status append(void *ctx, const uint8_t *frame, size_t frame_bytes,
                               struct rkt_error *err)
 {
-    return rkt_store_writer_append(ctx, frame, frame_bytes, err);
+    return rkt_sim_output_append(ctx, frame, frame_bytes, err);
 }
 
 static enum rkt_status add(void *ctx, const struct rkt_event *event, struct rkt_error *err)
@@ -77,12 +77,12 @@ static struct rkt_source_info describe(const struct rkt_scenario *scenario, uint
     return info;
 }
 
-static enum rkt_status open_target(struct rkt_store_writer *store,
+static enum rkt_status open_target(struct rkt_sim_output *output,
                                    const struct rkt_scenario *scenario,
                                    const struct rkt_source_info *info, struct target *target,
                                    struct rkt_error *err)
 {
-    enum rkt_status status = rkt_source_writer_create(info, append, store, &target->writer, err);
+    enum rkt_status status = rkt_source_writer_create(info, append, output, &target->writer, err);
     struct rkt_strtab *tab;
 
     if (status != RKT_OK)
@@ -133,7 +133,7 @@ static enum rkt_status run_rank(const struct rkt_sim_run *run, uint32_t rank, st
     return status;
 }
 
-static enum rkt_status write_rank(const struct rkt_sim_run *run, struct rkt_store_writer *store,
+static enum rkt_status write_rank(const struct rkt_sim_run *run, struct rkt_sim_output *output,
                                   uint32_t rank, uint64_t *event_count, struct rkt_error *err)
 {
     const struct rkt_scenario *scenario = run->scenario;
@@ -147,7 +147,7 @@ static enum rkt_status write_rank(const struct rkt_sim_run *run, struct rkt_stor
     info.rank = rank;
     info.local_rank = rank % ranks_per_node(scenario);
     info.pid = 1000 + rank;
-    status = open_target(store, scenario, &info, &target, err);
+    status = open_target(output, scenario, &info, &target, err);
     if (status != RKT_OK)
         return status;
     status = run_rank(run, rank, &target, err);
@@ -227,8 +227,8 @@ static enum rkt_status add_bursts(const struct rkt_scenario *scenario, const str
     return status;
 }
 
-static enum rkt_status write_node(const struct rkt_sim_run *run, struct rkt_store_writer *store,
-                                  uint32_t node, uint64_t *event_count, struct rkt_error *err)
+static enum rkt_status write_sidecar(const struct rkt_sim_run *run, struct rkt_sim_output *output,
+                                     uint32_t node, uint64_t *event_count, struct rkt_error *err)
 {
     const struct rkt_scenario *scenario = run->scenario;
     struct rkt_source_info info = describe(scenario, node, node);
@@ -237,7 +237,7 @@ static enum rkt_status write_node(const struct rkt_sim_run *run, struct rkt_stor
     enum rkt_status status;
 
     info.role = RKT_ROLE_SIDECAR;
-    status = open_target(store, scenario, &info, &target, err);
+    status = open_target(output, scenario, &info, &target, err);
     if (status != RKT_OK)
         return status;
     status = add_pairs(&target, end_ns + BEFORE_NS, err);
@@ -255,6 +255,7 @@ static struct rkt_run_info describe_run(const struct rkt_scenario *scenario)
         .reference_clock = RKT_CLOCK_MONOTONIC_RAW,
         .rank_count = scenario->rank_count,
         .start_realtime_ns = (uint64_t)RKT_SIM_REAL_BASE_NS,
+        .run_id = rkt_scenario_id(scenario),
     };
 
     (void)snprintf(info.version, sizeof(info.version), "%s", RKT_VERSION);
@@ -264,23 +265,54 @@ static struct rkt_run_info describe_run(const struct rkt_scenario *scenario)
     return info;
 }
 
+/* The shards of all nodes but the first. */
+static void describe_shards(const struct rkt_scenario *scenario, uint64_t run_id,
+                            struct rkt_shard_info *shards)
+{
+    for (uint32_t node = 1; node < scenario->node_count; node++) {
+        struct rkt_shard_info *shard = &shards[node - 1];
+
+        shard->rank = node * ranks_per_node(scenario);
+        (void)snprintf(shard->host, sizeof(shard->host), "node%u", node);
+        rkt_shard_file_name(run_id, shard->rank, shard->file);
+    }
+}
+
+static enum rkt_status write_node(const struct rkt_sim_run *run, struct rkt_sim_output *output,
+                                  uint32_t node, uint64_t *event_count, struct rkt_error *err)
+{
+    uint32_t rank_count = ranks_per_node(run->scenario);
+    enum rkt_status status = rkt_sim_output_begin_node(output, node, err);
+
+    if (status == RKT_OK)
+        status = write_sidecar(run, output, node, event_count, err);
+    for (uint32_t i = 0; i < rank_count && status == RKT_OK; i++)
+        status = write_rank(run, output, node * rank_count + i, event_count, err);
+    return status;
+}
+
 enum rkt_status rkt_sim_store_write(const struct rkt_sim_run *run, const char *path,
-                                    uint64_t *event_count_out, struct rkt_error *err)
+                                    bool is_sharded, uint64_t *event_count_out,
+                                    struct rkt_error *err)
 {
     struct rkt_run_info info = describe_run(run->scenario);
-    struct rkt_store_writer *store;
+    uint32_t node_count = run->scenario->node_count;
+    struct rkt_shard_info *shards = calloc(node_count, sizeof(*shards));
+    struct rkt_sim_output *output = NULL;
     uint64_t event_count = 0;
-    enum rkt_status status = rkt_store_writer_create(path, RKT_STORE_ATOMIC, &info, &store, err);
+    enum rkt_status status;
 
-    if (status != RKT_OK)
-        return status;
-    for (uint32_t node = 0; node < run->scenario->node_count && status == RKT_OK; node++)
-        status = write_node(run, store, node, &event_count, err);
-    for (uint32_t rank = 0; rank < run->scenario->rank_count && status == RKT_OK; rank++)
-        status = write_rank(run, store, rank, &event_count, err);
+    if (!shards)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %u nodes", node_count);
+    describe_shards(run->scenario, info.run_id, shards);
+    status =
+        rkt_sim_output_create(path, &info, shards, is_sharded ? node_count - 1 : 0, &output, err);
+    for (uint32_t node = 0; node < node_count && status == RKT_OK; node++)
+        status = write_node(run, output, node, &event_count, err);
     if (status == RKT_OK)
-        status = rkt_store_writer_close(store, err);
-    rkt_store_writer_destroy(store);
+        status = rkt_sim_output_close(output, err);
+    rkt_sim_output_destroy(output);
+    free(shards);
     *event_count_out = event_count;
     return status;
 }

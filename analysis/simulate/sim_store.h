@@ -14,8 +14,12 @@
 
 #include "analysis/simulate/sim_run.h"
 
-/* Replaces a file at `path`, which appears whole or not at all. */
+/*
+ * Replaces a file at `path`, which appears whole or not at all. `is_sharded`: it has the frames of
+ * node 0, and those of each further node are in a file beside it.
+ */
 enum rkt_status rkt_sim_store_write(const struct rkt_sim_run *run, const char *path,
-                                    uint64_t *event_count_out, struct rkt_error *err);
+                                    bool is_sharded, uint64_t *event_count_out,
+                                    struct rkt_error *err);
 
 #endif

@@ -42,9 +42,8 @@ def expected(kind, row, table):
 
 def main(path, kind_count):
     table = {kind: sizes for kind, sizes in columns().items() if kind <= kind_count}
-    data = pathlib.Path(path).read_bytes()
     kinds = []
-    for kind, source, payload in reader.frames(data):
+    for kind, source, payload in reader.store_frames(path):
         if kind not in (reader.EVENTS, reader.BATCH):
             continue
         batch = reader.unpack(payload)

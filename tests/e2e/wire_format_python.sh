@@ -22,6 +22,14 @@ export PYTHONPATH=$work PYTHONDONTWRITEBYTECODE=1
 "$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.1-store.bin" 20
 "$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.2-store.bin" 20
 
+# A run in several files: the same counts as in one.
+"$ranktrace" simulate -o "$work/one.rkt" -s ranks=8 -s nodes=4 -s steps=3 >"$work/said"
+mkdir "$work/run"
+"$ranktrace" simulate --store sharded -o "$work/run/timeline.rkt" -s ranks=8 -s nodes=4 -s steps=3 >"$work/said"
+"$python" "$work/reader.py" "$work/one.rkt" >"$work/out"
+"$python" "$work/reader.py" "$work/run/timeline.rkt" | cmp - "$work/out" || fail "the shards are read otherwise"
+grep -qx 'source 11 kind 1: .*' "$work/out" || fail "no kernels of the last rank: $(cat "$work/out")"
+
 # A frame is spoilt: the reader goes on behind it.
 {
     head -c 700 "$store"

@@ -118,6 +118,8 @@ static void make_damaged_run(struct fake_run *run)
     run->health.has_trailer = false;
     run->health.damaged_frames = 1;
     run->health.skipped_bytes = 4096;
+    run->health.shard_count = 7;
+    run->health.unread_shard_count = 1;
     run->traces[2].losses[RKT_LOSS_RING_FULL] = 120;
     run->traces[2].left_out_count = 3;
     run->result.loss_count = 123;
