@@ -6,6 +6,7 @@
 #include "analysis/exposed.h"
 #include "analysis/load.h"
 #include "analysis/measure.h"
+#include "analysis/rank_tables.h"
 #include "analysis/stages.h"
 #include "analysis/trace_keeper.h"
 
@@ -68,6 +69,8 @@ static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_stor
         status = rkt_find_last_arriver(result, err);
     if (status == RKT_OK)
         status = rkt_summarise(result, &analysis->arena, err);
+    if (status == RKT_OK)
+        status = rkt_join_tables(result, &analysis->arena, err);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include "analysis/activity.h"
 #include "analysis/exposed.h"
 #include "analysis/host_view.h"
+#include "analysis/rank_tables.h"
 #include "analysis/stages.h"
 
 /* ---- stretches ---- */
@@ -132,7 +133,7 @@ static enum rkt_status measure_steps(struct rkt_rank_result *rank, struct rkt_er
 }
 
 static enum rkt_status measure_gpu(struct rkt_rank_result *rank, struct rkt_interval_set *exposed,
-                                   struct rkt_error *err)
+                                   struct rkt_arena *arena, struct rkt_error *err)
 {
     struct rkt_activity *activity;
     enum rkt_status status = rkt_activity_create(rank->trace, &activity, err);
@@ -147,12 +148,15 @@ static enum rkt_status measure_gpu(struct rkt_rank_result *rank, struct rkt_inte
         status = measure_steps(rank, err);
     if (status == RKT_OK && rkt_exposed_find(activity, exposed) != RKT_OK)
         status = rkt_fail(err, RKT_ERR_NOMEM, "no memory for exposed communication");
+    if (status == RKT_OK)
+        status = rkt_rank_tables_make(rank, arena, &rank->tables, err);
     rank->activity = NULL;
     rkt_activity_destroy(activity);
     return status;
 }
 
-static enum rkt_status measure_host(struct rkt_rank_result *rank, struct rkt_error *err)
+static enum rkt_status measure_host(struct rkt_rank_result *rank, struct rkt_arena *arena,
+                                    struct rkt_error *err)
 {
     struct rkt_host_view *view;
     enum rkt_status status = rkt_host_view_create(rank->trace, &view, err);
@@ -163,13 +167,16 @@ static enum rkt_status measure_host(struct rkt_rank_result *rank, struct rkt_err
     status = measure_run(rank, err);
     if (status == RKT_OK)
         status = measure_steps(rank, err);
+    if (status == RKT_OK)
+        status = rkt_rank_tables_make(rank, arena, &rank->tables, err);
     rank->host_view = NULL;
     rkt_host_view_destroy(view);
     return status;
 }
 
 enum rkt_status rkt_measure_rank(struct rkt_rank_result *rank, struct rkt_interval_set *exposed,
-                                 struct rkt_error *err)
+                                 struct rkt_arena *arena, struct rkt_error *err)
 {
-    return rank->trace->has_gpu ? measure_gpu(rank, exposed, err) : measure_host(rank, err);
+    return rank->trace->has_gpu ? measure_gpu(rank, exposed, arena, err)
+                                : measure_host(rank, arena, err);
 }

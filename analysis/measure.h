@@ -12,14 +12,16 @@
 
 #include "analysis/interval.h"
 #include "analysis/result.h"
+#include "common/arena.h"
 #include "common/status.h"
 
 /*
- * Fills rank->run, ->outside and the steps' windows and overlaps; rank->trace is whole. `exposed` is
- * the caller's (exposed.h); it stays empty where there is no GPU work.
+ * Fills rank->run, ->outside, the steps' windows and overlaps, and ->tables, which are the arena's;
+ * rank->trace is whole. `exposed` is the caller's (exposed.h); it stays empty where there is no GPU
+ * work.
  */
 enum rkt_status rkt_measure_rank(struct rkt_rank_result *rank, struct rkt_interval_set *exposed,
-                                 struct rkt_error *err);
+                                 struct rkt_arena *arena, struct rkt_error *err);
 
 /* Back to a step of which the window is known, but not what was in all of it. */
 void rkt_leave_unmeasured(struct rkt_step_result *step);

@@ -37,7 +37,7 @@ enum rkt_status rkt_rank_work(const struct rkt_analysis_options *options,
 
     rank->trace = trace;
     if (status == RKT_OK)
-        status = rkt_measure_rank(rank, &loaded->exposed, err);
+        status = rkt_measure_rank(rank, &loaded->exposed, arena, err);
     if (status == RKT_OK)
         status = rkt_name_times_create(rank, &loaded->names, err);
     if (status == RKT_OK)

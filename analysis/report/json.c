@@ -382,6 +382,7 @@ enum rkt_status rkt_report_write_json(const struct rkt_result *result, FILE *out
     put_straggler(&json, result);
     put_last_arriver(&json, result);
     put_notes(&json, result);
+    rkt_json_put_tables(&json, result);
     rkt_json_begin_array(&json, "ranks");
     for (size_t i = 0; i < result->rank_count; i++)
         put_rank_result(&json, &result->ranks[i]);

@@ -4,6 +4,7 @@
 
 /* json_parts - parts of the JSON report that have a file of their own. Private to the report. */
 
+#include "analysis/key_table.h"
 #include "analysis/result.h"
 #include "common/json_writer.h"
 
@@ -12,5 +13,8 @@ void rkt_json_put_gpus(struct rkt_json *json, const struct rkt_rank_result *rank
 void rkt_json_put_step_gpu(struct rkt_json *json, const struct rkt_rank_result *rank,
                            const struct rkt_step_result *step);
 void rkt_json_put_gpu_cause(struct rkt_json *json, const struct rkt_gpu_cause *cause);
+
+/* "tables": the key tables of all ranks; {} where they were not made. */
+void rkt_json_put_tables(struct rkt_json *json, const struct rkt_result *result);
 
 #endif

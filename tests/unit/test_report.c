@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/load.h"
+#include "analysis/rank_tables.h"
 #include "analysis/report/report.h"
 #include "analysis/report/text_format.h"
 #include "analysis/stages.h"
@@ -76,6 +77,11 @@ static void analyse(struct fake_run *run)
     assert_rkt_ok(rkt_find_straggler(&run->result, &run->arena, &err), err);
     assert_rkt_ok(rkt_find_last_arriver(&run->result, &err), err);
     assert_rkt_ok(rkt_summarise(&run->result, &run->arena, &err), err);
+    for (size_t r = 0; r < run->result.rank_count; r++)
+        assert_rkt_ok(rkt_rank_tables_make(&run->result.ranks[r], &run->arena,
+                                           &run->result.ranks[r].tables, &err),
+                      err);
+    assert_rkt_ok(rkt_join_tables(&run->result, &run->arena, &err), err);
 }
 
 /* Four ranks on two hosts of which rank 1 is 8 ms late, records were lost and rank 3 was killed. */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "analysis/report/json_parts.h"
+
+static void put_stored(struct rkt_json *json, const char *name, int64_t value)
+{
+    if (value == RKT_NA)
+        rkt_json_null(json, name);
+    else
+        rkt_json_i64(json, name, value);
+}
+
+/* Times are whole ns, also where they are a quotient. */
+static void put_derived(struct rkt_json *json, const struct rkt_derived *derived, double value)
+{
+    if (derived->unit == RKT_UNIT_NS && isfinite(value))
+        rkt_json_i64(json, derived->name, llround(value));
+    else
+        rkt_json_double(json, derived->name, value);
+}
+
+static void put_row(struct rkt_json *json, const struct rkt_table_form *form,
+                    const struct rkt_table *table, const struct rkt_row *row, size_t rank_count)
+{
+    rkt_json_begin_object(json, NULL);
+    rkt_json_text(json, "name", row->name);
+    rkt_json_text(json, "kind", row->kind);
+    if (form->bin)
+        rkt_json_i64(json, form->bin, row->bin);
+    for (size_t c = 0; c < form->column_count; c++)
+        put_stored(json, form->columns[c].name, row->values[c]);
+    for (size_t d = 0; d < form->derived_count; d++)
+        put_derived(json, &form->derived[d],
+                    rkt_table_value(form, table, row, form->column_count + d));
+    rkt_json_begin_array(json, "total_ns_by_rank");
+    for (size_t r = 0; row->by_rank && r < rank_count; r++)
+        put_stored(json, NULL, row->by_rank[r]);
+    rkt_json_end(json);
+    rkt_json_end(json);
+}
+
+void rkt_json_put_tables(struct rkt_json *json, const struct rkt_result *result)
+{
+    rkt_json_begin_object(json, "tables");
+    for (int id = 0; id < RKT_TABLE_COUNT && result->tables; id++) {
+        const struct rkt_table_form *form = rkt_table_form((enum rkt_table_id)id);
+        const struct rkt_table *table = &result->tables->of[id];
+
+        rkt_json_begin_array(json, form->name);
+        for (size_t i = 0; i < table->row_count; i++)
+            put_row(json, form, table, &table->rows[i], result->rank_count);
+        rkt_json_end(json);
+    }
+    rkt_json_end(json);
+}
