@@ -28,7 +28,7 @@ struct waiting {
     int64_t start_ns;
     int64_t end_ns;
     int64_t latest_end_ns;
-    const struct rkt_call *call;
+    uint32_t name_id;
 };
 
 struct call_table {
@@ -38,16 +38,16 @@ struct call_table {
     size_t waiting_count;
 };
 
-static struct rkt_row *row_of(struct call_table *table, const struct rkt_call *call,
+static struct rkt_row *row_of(struct call_table *table, uint32_t name_id, uint8_t call_class,
                               unsigned segment)
 {
-    size_t key = (size_t)call->name_id * KIND_COUNT + call->call_class;
+    size_t key = (size_t)name_id * KIND_COUNT + call_class;
     bool is_new;
     struct rkt_row *row = rkt_row_list_get(&table->list, key, segment, &is_new);
 
     if (row && is_new) {
-        row->kind = KINDS[call->call_class];
-        row->name = rkt_strtab_get(table->rank->trace->names, call->name_id, NULL);
+        row->kind = KINDS[call_class];
+        row->name = rkt_strtab_get(table->rank->trace->names, name_id, NULL);
     }
     return row;
 }
@@ -66,9 +66,10 @@ static enum rkt_status fill_rows(struct call_table *table)
         if (call->call_class == RKT_CALL_BLOCKING) {
             latest_ns = call->end_ns > latest_ns ? call->end_ns : latest_ns;
             table->waiting[table->waiting_count++] =
-                (struct waiting){call->start_ns, call->end_ns, latest_ns, call};
+                (struct waiting){call->start_ns, call->end_ns, latest_ns, call->name_id};
         }
-        row = row_of(table, call, rkt_segment_of_host(table->rank, call->start_ns, &at));
+        row = row_of(table, call->name_id, call->call_class,
+                     rkt_segment_of_host(table->rank, call->start_ns, &at));
         if (!row)
             return RKT_ERR_NOMEM;
         row->values[RKT_COLUMN_COUNT]++;
@@ -79,14 +80,15 @@ static enum rkt_status fill_rows(struct call_table *table)
     return RKT_OK;
 }
 
-/* Idle time [start_ns, end_ns) of a call, by segment. */
-static enum rkt_status give(struct call_table *table, const struct waiting *waiting, int column,
-                            int64_t start_ns, int64_t end_ns)
+/* Idle time [start_ns, end_ns) of one of those that wait, by segment. */
+static enum rkt_status give(struct call_table *table, size_t waiting, int column, int64_t start_ns,
+                            int64_t end_ns)
 {
-    while (waiting && start_ns < end_ns) {
+    while (start_ns < end_ns) {
         int64_t next_ns = end_ns;
         unsigned segment = rkt_segment_of_device(table->rank, start_ns, &next_ns);
-        struct rkt_row *row = row_of(table, waiting->call, segment);
+        struct rkt_row *row =
+            row_of(table, table->waiting[waiting].name_id, RKT_CALL_BLOCKING, segment);
 
         if (!row)
             return RKT_ERR_NOMEM;
@@ -99,25 +101,26 @@ static enum rkt_status give(struct call_table *table, const struct waiting *wait
 /* Idle time for sync: what lies in a call, and after the one before. */
 static enum rkt_status give_idle(struct call_table *table, int64_t start_ns, int64_t end_ns)
 {
-    size_t first = rkt_time_find_past(&table->waiting->latest_end_ns, table->waiting_count,
-                                      sizeof(*table->waiting), start_ns);
-    const struct waiting *last = first > 0 ? &table->waiting[first - 1] : NULL;
+    size_t next = rkt_time_find_past(&table->waiting->latest_end_ns, table->waiting_count,
+                                     sizeof(*table->waiting), start_ns);
+    size_t last = next > 0 ? next - 1 : 0; /* the first is never too late: it made this idle */
     enum rkt_status status = RKT_OK;
 
-    for (size_t i = first; i < table->waiting_count && status == RKT_OK; i++) {
-        const struct waiting *waiting = &table->waiting[i];
-        int64_t from_ns = waiting->start_ns > start_ns ? waiting->start_ns : start_ns;
-        int64_t to_ns = waiting->end_ns < end_ns ? waiting->end_ns : end_ns;
+    for (; next < table->waiting_count && status == RKT_OK; next++) {
+        int64_t from_ns = table->waiting[next].start_ns;
+        int64_t to_ns = table->waiting[next].end_ns;
 
+        from_ns = from_ns > start_ns ? from_ns : start_ns;
+        to_ns = to_ns < end_ns ? to_ns : end_ns;
         if (from_ns >= end_ns)
             break;
         if (to_ns > from_ns) {
             status = give(table, last, RKT_CALL_TAIL, start_ns, from_ns);
             if (status == RKT_OK)
-                status = give(table, waiting, RKT_CALL_IDLE, from_ns, to_ns);
+                status = give(table, next, RKT_CALL_IDLE, from_ns, to_ns);
             start_ns = to_ns;
         }
-        last = waiting;
+        last = next;
     }
     return status == RKT_OK ? give(table, last, RKT_CALL_TAIL, start_ns, end_ns) : status;
 }

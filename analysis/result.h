@@ -156,7 +156,7 @@ struct rkt_rank_result {
     const struct rkt_sync_line *sync_lines; /* that wait in the steady steps, longest first */
     size_t sync_line_count;
     const struct rkt_tables *tables; /* over the steady steps; NULL until it is measured */
-    bool is_cut_short; /* its process was killed or lost */
+    bool is_cut_short;               /* its process was killed or lost */
     bool is_set_apart; /* no GPU work, beside ranks with: in no sum over ranks, not compared */
     enum rkt_align_state align_state;
     int64_t bound_ns; /* worst guaranteed ± to the reference over the run; -1 unknown */
