@@ -239,6 +239,22 @@ static void work_belongs_to_the_innermost_operator(void **state)
     fake_run_release(&run);
 }
 
+/* Of two that begin together the longer is around the other, whichever was recorded first. */
+static void operators_that_begin_together_are_nested_by_length(void **state)
+{
+    struct fake_run run;
+    const struct rkt_tables *tables;
+
+    (void)state;
+    fake_run_init(&run, 1);
+    fake_add_range(&run, 0, RKT_RANGE_CPU_OP, "inner", 1000, 1030);
+    fake_add_range(&run, 0, RKT_RANGE_CPU_OP, "outer", 1000, 1100);
+    tables = make_tables(&run);
+    check_value(tables, RKT_TABLE_OPERATORS, "outer", "self_host_ns", 70);
+    check_value(tables, RKT_TABLE_OPERATORS, "inner", "self_host_ns", 30);
+    fake_run_release(&run);
+}
+
 /* One that outlasts the operator around it takes no more of it than that has. */
 static void operators_that_cross_take_no_time_twice(void **state)
 {
@@ -413,6 +429,24 @@ static void a_stream_tells_how_far_the_host_is_ahead(void **state)
     fake_run_release(&run);
 }
 
+static void work_that_begins_as_another_is_launched_is_not_pending(void **state)
+{
+    struct fake_run run;
+    const struct rkt_tables *tables;
+
+    (void)state;
+    fake_run_init(&run, 1);
+    fake_add_work(
+        &run, 0,
+        (struct fake_work){.name = "a", .start_ns = 110000, .end_ns = 120000, .launch_ns = 100000});
+    fake_add_work(
+        &run, 0,
+        (struct fake_work){.name = "a", .start_ns = 120000, .end_ns = 130000, .launch_ns = 110000});
+    tables = make_tables(&run);
+    check_value(tables, RKT_TABLE_STREAMS, "stream 0", "depth_max", 1);
+    fake_run_release(&run);
+}
+
 /* ---- of any trace ---- */
 
 static void draw(struct rkt_random *random, struct fake_run *run)
@@ -522,17 +556,17 @@ static void rows_stand_by_any_column_and_unknown_ones_last(void **state)
     const struct rkt_table_form *form = rkt_table_form(RKT_TABLE_KERNELS);
     struct rkt_row rows[3] = {{.kind = "compute", .name = "b", .values = {1, 10, 5}},
                               {.kind = "compute", .name = "a", .values = {1, 10, 7}},
-                              {.kind = "compute", .name = "c", .values = {0, 50, RKT_NA}}};
+                              {.kind = "compute", .name = "A", .values = {0, 50, RKT_NA}}};
     struct rkt_table table = {rows, 3};
 
     (void)state;
     rkt_table_sort(form, &table, rkt_table_find_column(form, "total_ns"));
-    assert_string_equal(rows[0].name, "c");
+    assert_string_equal(rows[0].name, "A");
     assert_string_equal(rows[1].name, "a"); /* as large as b */
     rkt_table_sort(form, &table, rkt_table_find_column(form, "min_ns"));
-    assert_string_equal(rows[2].name, "c");
+    assert_string_equal(rows[2].name, "A");
     rkt_table_sort(form, &table, rkt_table_find_column(form, "mean_ns"));
-    assert_string_equal(rows[2].name, "c"); /* of no kernel there is no mean */
+    assert_string_equal(rows[2].name, "A"); /* of no kernel there is no mean */
     assert_true(rkt_table_find_column(form, "colour") == SIZE_MAX);
 }
 
@@ -545,12 +579,14 @@ int main(void)
         cmocka_unit_test(a_rank_that_recorded_nothing_has_empty_tables),
         cmocka_unit_test(shapes_that_change_between_steps_are_counted),
         cmocka_unit_test(work_belongs_to_the_innermost_operator),
+        cmocka_unit_test(operators_that_begin_together_are_nested_by_length),
         cmocka_unit_test(operators_that_cross_take_no_time_twice),
         cmocka_unit_test(without_operators_the_programs_ranges_stand_in),
         cmocka_unit_test(copies_are_summed_by_memory_and_size),
         cmocka_unit_test(copies_of_any_size_have_a_class),
         cmocka_unit_test(a_call_that_waits_has_the_idle_time_that_it_makes),
         cmocka_unit_test(a_stream_tells_how_far_the_host_is_ahead),
+        cmocka_unit_test(work_that_begins_as_another_is_launched_is_not_pending),
         cmocka_unit_test(tables_add_up_to_the_partition),
         cmocka_unit_test(warm_up_beyond_the_first_steps_is_in_the_tables_and_said),
         cmocka_unit_test(rows_stand_by_any_column_and_unknown_ones_last),

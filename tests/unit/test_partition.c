@@ -336,7 +336,7 @@ static void measure(struct fake_run *run, bool is_thin)
     struct rkt_error err;
 
     rank->trace->has_gpu = true;
-    assert_rkt_ok(rkt_measure_rank(rank, &exposed, &err), err);
+    assert_rkt_ok(rkt_measure_rank(rank, &exposed, &run->arena, &err), err);
     rank->exposed = &exposed;
     if (is_thin)
         assert_rkt_ok(rkt_rank_trace_thin(rank->trace, &err), err);
