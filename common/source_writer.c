@@ -147,9 +147,13 @@ enum rkt_status rkt_source_writer_add(struct rkt_source_writer *writer,
     batch = &writer->batches[event->kind][event->clock_id];
     if (!make_events(batch))
         return rkt_fail(err, RKT_ERR_NOMEM, "source %u: no memory for a batch", writer->source);
+    if (batch->count == RKT_BATCH_EVENTS_USUAL)
+        return RKT_AGAIN; /* not encoded anew for each event */
     batch->events[batch->count++] = *event;
     if (batch->count == RKT_BATCH_EVENTS_USUAL)
         status = send_batch(writer, batch, err);
+    if (status == RKT_AGAIN)
+        return RKT_OK;
     if (status != RKT_OK)
         batch->count--;
     return status;

@@ -20,7 +20,10 @@
 #include "common/status.h"
 #include "common/strtab.h"
 
-/* Takes a whole frame; the bytes are on loan until it returns. */
+/*
+ * Takes a whole frame; the bytes are on loan until it returns. RKT_AGAIN: it has no room, and took nothing;
+ * the same will be offered again.
+ */
 typedef enum rkt_status (*rkt_frame_sink_fn)(void *ctx, const uint8_t *frame, size_t frame_bytes,
                                              struct rkt_error *err);
 
@@ -35,8 +38,10 @@ void rkt_source_writer_destroy(struct rkt_source_writer *writer);
 /* The source's names; intern freely between calls. */
 struct rkt_strtab *rkt_source_writer_strtab(struct rkt_source_writer *writer);
 
+/* RKT_AGAIN: the batch that it would go to is full and was refused; the event was not taken. */
 enum rkt_status rkt_source_writer_add(struct rkt_source_writer *writer,
                                       const struct rkt_event *event, struct rkt_error *err);
+/* Offers all that waits to the sink. What is refused stays, for the next flush. */
 enum rkt_status rkt_source_writer_flush(struct rkt_source_writer *writer, struct rkt_error *err);
 
 /* Sends the descriptor again, for what was learned later (rank, program, role). */

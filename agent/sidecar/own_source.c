@@ -90,37 +90,16 @@ enum rkt_status rkt_own_source_step(struct rkt_own_source *own, uint64_t now_ns,
     return status;
 }
 
-static enum rkt_status add_loss(struct rkt_own_source *own, const struct rkt_send_counts *counts,
-                                struct rkt_error *err)
-{
-    uint64_t now = rkt_now_raw_ns();
-    struct rkt_event event = {
-        .kind = RKT_EVENT_LOSS,
-        .clock_id = RKT_CLOCK_MONOTONIC_RAW,
-        .type = RKT_LOSS_SEND_QUEUE,
-        .start_ns = now,
-        .end_ns = now,
-        .loss = {.count = counts->dropped_frames, .bytes = counts->dropped_bytes},
-    };
-
-    if (counts->dropped_frames == 0)
-        return RKT_OK;
-    return rkt_source_writer_add(own->writer, &event, err);
-}
-
 enum rkt_status rkt_own_source_flush(struct rkt_own_source *own, struct rkt_error *err)
 {
     return rkt_source_writer_flush(own->writer, err);
 }
 
-enum rkt_status rkt_own_source_end(struct rkt_own_source *own, const struct rkt_send_counts *counts,
-                                   struct rkt_error *err)
+enum rkt_status rkt_own_source_end(struct rkt_own_source *own, struct rkt_error *err)
 {
-    struct rkt_end_info end = {.reason = RKT_END_EXITED, .dropped_count = counts->dropped_frames};
+    struct rkt_end_info end = {.reason = RKT_END_EXITED};
     enum rkt_status status = add_pair(own, true, err);
 
-    if (status == RKT_OK)
-        status = add_loss(own, counts, err);
     if (status == RKT_OK)
         status = rkt_source_writer_end(own->writer, &end, err);
     return status;

@@ -10,7 +10,6 @@
 
 #include <stdint.h>
 
-#include "agent/sidecar/send.h"
 #include "common/event.h"
 #include "common/node_id.h"
 #include "common/source_writer.h"
@@ -32,8 +31,7 @@ enum rkt_status rkt_own_source_flush(struct rkt_own_source *own, struct rkt_erro
 /* ctx is the own source. */
 enum rkt_status rkt_own_source_add(void *ctx, const struct rkt_event *event, struct rkt_error *err);
 
-/* A last pair, the frames that sending lost, END. */
-enum rkt_status rkt_own_source_end(struct rkt_own_source *own, const struct rkt_send_counts *counts,
-                                   struct rkt_error *err);
+/* A last pair, END. */
+enum rkt_status rkt_own_source_end(struct rkt_own_source *own, struct rkt_error *err);
 
 #endif

@@ -60,6 +60,8 @@ enum rkt_status rkt_process_create(struct rkt_hello_peer *peer, const struct rkt
         status = rkt_source_writer_create(info, sink, sink_ctx, &process->writer, err);
     if (status != RKT_OK) {
         rkt_process_destroy(process);
+        if (status == RKT_AGAIN)
+            return rkt_fail(err, RKT_ERR_IO, "too much waits for rank 0 to take on a process");
         return status == RKT_ERR_NOMEM ? rkt_fail(err, status, "no memory for a source") : status;
     }
     *process_out = process;
@@ -169,14 +171,27 @@ static void note_event(struct rkt_process *process, const struct rkt_event *even
     }
 }
 
+/* What the store was not told is not so yet. */
+static enum rkt_status update(struct rkt_process *process, const struct rkt_source_info *info,
+                              struct rkt_error *err)
+{
+    enum rkt_status status = rkt_source_writer_update(process->writer, info, err);
+
+    if (status == RKT_OK)
+        process->info = *info;
+    return status;
+}
+
 /* Which clock the GPU's records are of is known with the first of them. */
 static enum rkt_status note_gpu_clock(struct rkt_process *process, const struct rkt_event *event,
                                       struct rkt_error *err)
 {
+    struct rkt_source_info info = process->info;
+
     if (process->info.gpu_clock != RKT_CLOCK_UNKNOWN || process->gpu_count == 0)
         return RKT_OK;
-    process->info.gpu_clock = event->clock_id;
-    return rkt_source_writer_update(process->writer, &process->info, err);
+    info.gpu_clock = event->clock_id;
+    return update(process, &info, err);
 }
 
 static enum rkt_status take_event(struct rkt_process *process, bool drops_frequent,
@@ -218,7 +233,7 @@ static enum rkt_status drain_ring(struct rkt_process *process, size_t index, boo
         got = rkt_ring_pop(ring, capacity, buffer, RKT_DRAIN_EVENTS, &is_broken);
         for (size_t i = 0; i < got; i++) {
             status = take_event(process, drops_frequent, &buffer[i], err);
-            first = first == RKT_OK ? status : first;
+            first = first >= RKT_OK ? status : first;
         }
         total += got;
     } while (got == RKT_DRAIN_EVENTS && total < capacity);
@@ -266,13 +281,13 @@ enum rkt_status rkt_process_drain(struct rkt_process *process, bool drops_freque
     is_over = process->was_closed || process->is_gone;
     for (size_t i = 0; i < rkt_region_ring_count(process->peer.region); i++) {
         status = drain_ring(process, i, drops_frequent, buffer, result, err);
-        first = first == RKT_OK ? status : first;
+        first = first >= RKT_OK ? status : first;
     }
     if (is_over && result->event_count == before) {
         status = finish(process, err);
-        first = first == RKT_OK ? status : first;
+        first = first >= RKT_OK ? status : first;
     }
-    if (first == RKT_OK || process->has_failed)
+    if (first >= RKT_OK || process->has_failed)
         return RKT_OK;
     process->has_failed = true;
     return first;
@@ -357,10 +372,12 @@ bool rkt_process_is_ahead(const struct rkt_process *a, const struct rkt_process 
 enum rkt_status rkt_process_set_role(struct rkt_process *process, enum rkt_source_role role,
                                      struct rkt_error *err)
 {
+    struct rkt_source_info info = process->info;
+
     if (process->info.role == role || !process->writer)
         return RKT_OK;
-    process->info.role = (uint8_t)role;
-    return rkt_source_writer_update(process->writer, &process->info, err);
+    info.role = (uint8_t)role;
+    return update(process, &info, err);
 }
 
 enum rkt_status rkt_process_end(struct rkt_process *process, struct rkt_end_info *end,
@@ -375,6 +392,8 @@ enum rkt_status rkt_process_end(struct rkt_process *process, struct rkt_end_info
     end->dropped_count = rkt_losses_total(&process->losses);
     if (status == RKT_OK)
         status = rkt_source_writer_end(process->writer, end, err);
+    if (status == RKT_AGAIN)
+        return status;
     give_back(process);
     return status;
 }

@@ -88,7 +88,7 @@ enum rkt_status rkt_process_set_role(struct rkt_process *process, enum rkt_sourc
                                      struct rkt_error *err);
 
 /*
- * The END frame; afterwards only the calls above that ask and destroy are allowed. The region is
+ * The END frame. RKT_AGAIN: the sink has no room, all is as before. Afterwards only the calls above that ask and destroy are allowed. The region is
  * given back. reason, exit_code and signal_number of *end are the caller's.
  */
 enum rkt_status rkt_process_end(struct rkt_process *process, struct rkt_end_info *end,

@@ -109,9 +109,10 @@ static bool is_main(const struct rkt_process_set *set, size_t index)
     return true;
 }
 
+/* An error goes before RKT_AGAIN, which is none. */
 static void keep_first_error(enum rkt_status status, enum rkt_status *first)
 {
-    if (*first == RKT_OK)
+    if (*first == RKT_OK || (*first > RKT_OK && status < RKT_OK))
         *first = status;
 }
 
@@ -130,13 +131,12 @@ static enum rkt_status settle(struct rkt_process_set *set, struct rkt_error *err
         struct rkt_process *process = set->processes[i];
         struct rkt_end_info end = {.reason = RKT_END_UNKNOWN};
 
-        if (rkt_process_info(process)->role == RKT_ROLE_HELPER &&
-            rkt_process_is_finished(process)) {
+        if (rkt_process_info(process)->role == RKT_ROLE_HELPER && rkt_process_is_finished(process))
             keep_first_error(rkt_process_end(process, &end, err), &first);
+        if (rkt_process_has_ended(process))
             rkt_process_destroy(process);
-        } else {
+        else
             set->processes[kept++] = process;
-        }
     }
     set->count = kept;
     return first;

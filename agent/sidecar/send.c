@@ -120,13 +120,6 @@ void rkt_send_queue_destroy(struct rkt_send_queue *queue)
 
 /* ---- in ---- */
 
-static enum rkt_status count_dropped(struct rkt_send_queue *queue, size_t frame_bytes)
-{
-    queue->counts.dropped_frames++;
-    queue->counts.dropped_bytes += frame_bytes;
-    return RKT_OK;
-}
-
 static bool is_spooling(const struct rkt_send_queue *queue)
 {
     return queue->spool && rkt_spool_bytes(queue->spool) > 0;
@@ -137,10 +130,8 @@ static enum rkt_status push_to_spool(struct rkt_send_queue *queue, const uint8_t
 {
     enum rkt_status status = rkt_spool_push(queue->spool, frame, frame_bytes, err);
 
-    if (status != RKT_OK) {
-        (void)count_dropped(queue, frame_bytes);
-        return status == RKT_AGAIN ? RKT_OK : status;
-    }
+    if (status != RKT_OK)
+        return status;
     queue->counts.spooled_frames++;
     queue->counts.pushed_frames++;
     return RKT_OK;
@@ -159,7 +150,7 @@ static void keep_frame(struct rkt_send_queue *queue, const struct waiting_frame 
 }
 
 static enum rkt_status push_to_memory(struct rkt_send_queue *queue, const uint8_t *frame,
-                                      size_t frame_bytes)
+                                      size_t frame_bytes, struct rkt_error *err)
 {
     struct waiting_frame *waiting = NULL;
     size_t total;
@@ -167,7 +158,7 @@ static enum rkt_status push_to_memory(struct rkt_send_queue *queue, const uint8_
     if (rkt_add_size(sizeof(*waiting), frame_bytes, &total))
         waiting = malloc(total);
     if (!waiting)
-        return count_dropped(queue, frame_bytes);
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a frame of %zu bytes", frame_bytes);
     waiting->next = NULL;
     waiting->frame_bytes = frame_bytes;
     memcpy(waiting->bytes, frame, frame_bytes);
@@ -193,12 +184,12 @@ enum rkt_status rkt_send_queue_push(void *ctx, const uint8_t *frame, size_t fram
     uint64_t limit_bytes = can_spool ? queue->memory_bytes : 2 * queue->memory_bytes;
 
     if (queue->is_abandoned)
-        return count_dropped(queue, frame_bytes);
+        return RKT_AGAIN;
     if (is_spooling(queue) || (can_spool && queue->held_bytes + frame_bytes > limit_bytes))
         return push_to_spool(queue, frame, frame_bytes, err);
     if (queue->held_bytes > limit_bytes)
-        return count_dropped(queue, frame_bytes);
-    return push_to_memory(queue, frame, frame_bytes);
+        return RKT_AGAIN;
+    return push_to_memory(queue, frame, frame_bytes, err);
 }
 
 /* ---- out ---- */
@@ -348,7 +339,7 @@ void rkt_send_queue_abandon(struct rkt_send_queue *queue)
 {
     while (queue->first) {
         if (queue->first == queue->first_unsent && queue->kept_fd < 0)
-            (void)count_dropped(queue, queue->first->frame_bytes);
+            queue->counts.dropped_frames++;
         drop_first(queue);
     }
     queue->is_abandoned = true;

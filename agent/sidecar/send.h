@@ -13,8 +13,8 @@
  *          rank 0 has written everything that is in it. So memory is always older than the spool.
  * Full:    near the spool's limit (without a spool: past that of memory) is_full says so: the drain
  *          then drops events of the frequent kinds and counts them by kind; names, descriptors and
- *          rare events still come. Past the limit (without a spool: twice that of memory) whole
- *          frames are dropped and counted: rank 0 has stood still for long.
+ *          rare events still come. Past the limit (without a spool: twice that of memory) frames are
+ *          refused: who made them keeps them, and counts what it can take no more.
  * Kept:    what rank 0 did not write before the sidecar has to go stays on disk, in two files of
  *          frames: BASE-a.rkt from memory, then BASE-b.rkt, the spool. `ranktrace recover` puts
  *          them into the timeline.
@@ -36,8 +36,7 @@ struct rkt_send_counts {
     uint64_t pushed_frames;
     uint64_t acked_frames;
     uint64_t sent_bytes;
-    uint64_t dropped_frames;
-    uint64_t dropped_bytes;
+    uint64_t dropped_frames; /* by abandon, of those that are nowhere else */
     uint64_t spooled_frames; /* that did not fit into memory */
 };
 
@@ -54,7 +53,10 @@ enum rkt_status rkt_send_queue_create(struct rkt_transport *transport,
 /* Files of which rank 0 has written everything are removed. */
 void rkt_send_queue_destroy(struct rkt_send_queue *queue);
 
-/* A rkt_frame_sink_fn; ctx is the queue. A frame that must be dropped is RKT_OK and counted. */
+/*
+ * A rkt_frame_sink_fn; ctx is the queue. RKT_AGAIN: there is no room now. RKT_ERR_IO: the spool broke just
+ * now; the frame was not taken, and may find room in memory later.
+ */
 enum rkt_status rkt_send_queue_push(void *ctx, const uint8_t *frame, size_t frame_bytes,
                                     struct rkt_error *err);
 
@@ -83,7 +85,7 @@ void rkt_send_queue_pause(struct rkt_send_queue *queue);
 enum rkt_status rkt_send_queue_keep(struct rkt_send_queue *queue, const char **path_out,
                                     struct rkt_error *err);
 
-/* Rank 0 is gone: drop what waits in memory, and whatever is pushed from now on. */
+/* Rank 0 is gone: drop what waits in memory, and take nothing from now on. */
 void rkt_send_queue_abandon(struct rkt_send_queue *queue);
 
 #endif

@@ -79,15 +79,32 @@ static void step_joining(struct rkt_sidecar *sidecar, uint64_t now_ns)
     rkt_sidecar_enter(sidecar, RKT_SIDECAR_RUNNING, now_ns);
 }
 
+/* NULL: rank 0 may still take what waits for it. */
+static const char *why_sending_ends(const struct rkt_sidecar *sidecar, uint64_t now_ns)
+{
+    if (sidecar->link.has_store_failed)
+        return "rank 0 cannot write its file";
+    if (sidecar->link.has_leave)
+        return "rank 0 has closed its file";
+    if (now_ns - sidecar->job_end_ns > sidecar->config.drain_timeout_ns)
+        return "rank 0 did not take all in time";
+    return NULL;
+}
+
 static void step_draining(struct rkt_sidecar *sidecar, uint64_t now_ns)
 {
     uint64_t waited = now_ns - sidecar->job_end_ns;
     struct rkt_error err = {0};
+    enum rkt_status status;
 
     if (rkt_process_set_live_count(sidecar->set) > 0 && waited < ORPHAN_LIMIT_NS &&
         waited < sidecar->config.drain_timeout_ns)
         return;
-    rkt_sidecar_warn_once(sidecar, rkt_process_set_end(sidecar->set, &sidecar->job, &err), &err);
+    status = rkt_process_set_end(sidecar->set, &sidecar->job, &err);
+    if (status == RKT_AGAIN && !why_sending_ends(sidecar, now_ns) &&
+        !rkt_link_is_silent(&sidecar->link, now_ns))
+        return; /* once rank 0 has taken some there is room for the last words */
+    rkt_sidecar_warn_once(sidecar, status, &err);
     rkt_refusals_say(&sidecar->refusals, now_ns, true);
     if (sidecar->samples)
         rkt_gpu_samples_want(sidecar->samples, 0);
@@ -99,43 +116,32 @@ static void step_draining(struct rkt_sidecar *sidecar, uint64_t now_ns)
 static void step_clocking(struct rkt_sidecar *sidecar, uint64_t now_ns)
 {
     uint64_t limit_ns = sidecar->is_stopping ? STOPPING_CLOCKING_LIMIT_NS : CLOCKING_LIMIT_NS;
-    struct rkt_send_counts counts;
     struct rkt_error err = {0};
 
     if (sidecar->probe && !rkt_clock_probe_is_idle(sidecar->probe) &&
         rkt_sidecar_is_heard(sidecar) && now_ns - sidecar->phase_ns < limit_ns)
         return;
-    rkt_send_queue_counts(sidecar->queue, &counts);
-    rkt_sidecar_warn_once(sidecar, rkt_own_source_end(sidecar->own, &counts, &err), &err);
+    rkt_sidecar_warn_once(sidecar, rkt_own_source_end(sidecar->own, &err), &err);
     rkt_sidecar_enter(sidecar, RKT_SIDECAR_FLUSHING, now_ns);
 }
 
 /* Rank 0 will not write the rest. */
 static void give_up_sending(struct rkt_sidecar *sidecar, const char *why, uint64_t waited_ns)
 {
+    struct rkt_send_counts counts;
     struct rkt_error err = {0};
     const char *path = "";
     enum rkt_status status = rkt_send_queue_keep(sidecar->queue, &path, &err);
 
+    rkt_send_queue_abandon(sidecar->queue);
+    rkt_send_queue_counts(sidecar->queue, &counts);
     if (status == RKT_OK)
         rkt_log(RKT_LOG_WARN, "sidecar", why, "seconds=%d kept=\"%s\" then=\"ranktrace recover\"",
                 (int)(waited_ns / S), path);
     else
-        rkt_log(RKT_LOG_WARN, "sidecar", why, "seconds=%d rest=\"%s\"", (int)(waited_ns / S),
-                status == RKT_END ? "none" : err.text);
-    rkt_send_queue_abandon(sidecar->queue);
-}
-
-/* NULL: rank 0 may still take what waits for it. */
-static const char *why_sending_ends(const struct rkt_sidecar *sidecar, uint64_t now_ns)
-{
-    if (sidecar->link.has_store_failed)
-        return "rank 0 cannot write its file";
-    if (sidecar->link.has_leave)
-        return "rank 0 has closed its file";
-    if (now_ns - sidecar->job_end_ns > sidecar->config.drain_timeout_ns)
-        return "rank 0 did not take all in time";
-    return NULL;
+        rkt_log(RKT_LOG_WARN, "sidecar", why, "seconds=%d rest=\"%s\" lost_frames=%llu",
+                (int)(waited_ns / S), status == RKT_END ? "none" : err.text,
+                (unsigned long long)counts.dropped_frames);
 }
 
 static void step_flushing(struct rkt_sidecar *sidecar, uint64_t now_ns)

@@ -23,6 +23,7 @@ struct fixture {
     struct rkt_process_set *set;
     struct rkt_store_reader *reader; /* after finish */
     size_t frame_count;              /* that the set gave out */
+    bool has_no_room;                /* for any frame */
 };
 
 /* The capture side of one process. */
@@ -39,6 +40,8 @@ static enum rkt_status sink(void *ctx, const uint8_t *frame, size_t frame_bytes,
 {
     struct fixture *f = ctx;
 
+    if (f->has_no_room)
+        return RKT_AGAIN;
     f->frame_count++;
     return rkt_store_writer_append(f->store, frame, frame_bytes, err);
 }
@@ -319,6 +322,35 @@ static void full_queue_drops_frequent_events_and_keeps_the_rest(void **state)
     assert_int_equal(source_of(f, 5)->end.dropped_count, 150);
 }
 
+static void what_finds_no_room_waits_or_is_counted_to_the_last_event(void **state)
+{
+    struct fixture *f = *state;
+    struct rkt_job_end job = {.pid = JOB_PID, .is_known = true};
+    uint64_t pushed = 0, lost;
+    struct capture c;
+    struct tally tally;
+    struct rkt_error err = {0};
+
+    connect_one(f, &c, JOB_PID, 0);
+    push(&c, RKT_EVENT_KERNEL, 1); /* what it is, is said with it */
+    (void)drain(f, false);
+    f->has_no_room = true;
+    for (; pushed < 5000; pushed += 100) {
+        push(&c, RKT_EVENT_KERNEL, 100);
+        assert_int_equal(drain(f, false).event_count, 100);
+    }
+    die(&c);
+    (void)drain(f, false);
+    assert_int_equal(rkt_process_set_end(f->set, &job, &err), RKT_AGAIN);
+    f->has_no_room = false;
+    finish(f, 0);
+    tally = tally_of(f, 5, NULL);
+    lost = tally.lost[RKT_LOSS_SEND_QUEUE][RKT_EVENT_KERNEL];
+    assert_in_range(lost, 1, pushed - 1);
+    assert_int_equal(tally.counts[RKT_EVENT_KERNEL] + lost, pushed + 1);
+    assert_int_equal(source_of(f, 5)->end.dropped_count, lost);
+}
+
 static void losses_are_told_as_they_grow_and_add_up(void **state)
 {
     struct fixture *f = *state;
@@ -497,6 +529,7 @@ int main(void)
         CASE(events_and_names_survive_the_death_of_their_process),
         CASE(closing_capture_in_good_order_is_not_cut_short),
         CASE(full_queue_drops_frequent_events_and_keeps_the_rest),
+        CASE(what_finds_no_room_waits_or_is_counted_to_the_last_event),
         CASE(losses_are_told_as_they_grow_and_add_up),
         CASE(senseless_events_are_counted_and_left_out),
         CASE(ring_of_an_ended_thread_is_given_to_the_next),
