@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a store: open it, walk every source, copy every frame; the sums must agree. */
+/*
+ * Any bytes as a store: open it, walk every source, copy every frame; the sums must agree.
+ *
+ * Where the bytes hold MARK, what is behind it is another file, named "1", that the store may name
+ * as a shard; behind the next MARK comes "2".
+ */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +15,9 @@
 #include "common/bytes.h"
 #include "common/frame.h"
 #include "common/store_reader.h"
+
+#define MARK "\nNEXT FILE\n"
+#define FILES 3u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -58,24 +67,79 @@ static void read_all(struct rkt_store_reader *reader)
         abort();
 }
 
-static void check(const uint8_t *data, size_t size)
+static void check_path(const char *path)
+{
+    struct rkt_store_reader *reader;
+
+    if (rkt_store_reader_open(path, &reader, NULL) != RKT_OK)
+        return;
+    read_all(reader);
+    rkt_store_reader_close(reader);
+}
+
+static void check_file(const uint8_t *data, size_t size)
 {
     int fd = memfd_create("fuzz_store", MFD_CLOEXEC);
-    struct rkt_store_reader *reader;
     char path[64];
 
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)
         abort();
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    if (rkt_store_reader_open(path, &reader, NULL) == RKT_OK) {
-        read_all(reader);
-        rkt_store_reader_close(reader);
-    }
+    check_path(path);
     close(fd);
 }
 
+/* Bytes of the next file, which MARK or the end closes; *data and *size go on behind it. */
+static size_t take_part(const uint8_t **data, size_t *size)
+{
+    const uint8_t *mark = memmem(*data, *size, MARK, sizeof(MARK) - 1);
+    size_t part_bytes = mark ? (size_t)(mark - *data) : *size;
+    size_t taken = mark ? part_bytes + sizeof(MARK) - 1 : *size;
+
+    *data += taken;
+    *size -= taken;
+    return part_bytes;
+}
+
+static void write_part(const char *path, const uint8_t *data, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size || close(fd) != 0)
+        abort();
+}
+
+/* On a file system in memory: the files are written for every input. */
+static void check_files(const uint8_t *data, size_t size)
+{
+    char folder[] = "/dev/shm/rkt-fuzz-XXXXXX";
+    char paths[FILES][sizeof(folder) + 2];
+
+    if (!mkdtemp(folder))
+        abort();
+    for (size_t i = 0; i < FILES; i++) {
+        const uint8_t *part = data;
+        size_t part_bytes = take_part(&data, &size);
+
+        snprintf(paths[i], sizeof(paths[i]), "%s/%zu", folder, i);
+        write_part(paths[i], part, part_bytes);
+    }
+    check_path(paths[0]);
+    for (size_t i = 0; i < FILES; i++)
+        unlink(paths[i]);
+    rmdir(folder);
+}
+
+static void check(const uint8_t *data, size_t size)
+{
+    if (memmem(data, size, MARK, sizeof(MARK) - 1))
+        check_files(data, size);
+    else
+        check_file(data, size);
+}
+
 /* Makes every crc right, frame by frame: by itself a fuzzer would not get past them. */
-static void seal(uint8_t *data, size_t size)
+static void seal_file(uint8_t *data, size_t size)
 {
     size_t at = 0;
 
@@ -88,6 +152,17 @@ static void seal(uint8_t *data, size_t size)
         rkt_put_u32(head + 24, rkt_frame_payload_crc(head + RKT_FRAME_HEAD_BYTES, payload_bytes));
         rkt_put_u32(head + 28, rkt_frame_payload_crc(head, 28));
         at += RKT_FRAME_HEAD_BYTES + payload_bytes;
+    }
+}
+
+static void seal(uint8_t *data, size_t size)
+{
+    const uint8_t *next = data;
+
+    while (size > 0) {
+        uint8_t *part = data + (next - data);
+
+        seal_file(part, take_part(&next, &size));
     }
 }
 
