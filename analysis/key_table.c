@@ -15,17 +15,16 @@
 static const struct rkt_column KERNEL_COLUMNS[] = {
     [RKT_COLUMN_COUNT] = {"count", "count", RKT_UNIT_COUNT, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
     [RKT_COLUMN_TOTAL] = {"total_ns", "total", RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
-    [RKT_KERNEL_LEAST] = {"min_ns", "min", RKT_UNIT_NS, RKT_COMBINE_LEAST, RKT_COMBINE_LEAST},
-    [RKT_KERNEL_MOST] = {"max_ns", "max", RKT_UNIT_NS, RKT_COMBINE_MOST, RKT_COMBINE_MOST},
+    [RKT_KERNEL_LEAST] = {"min_ns", NULL, RKT_UNIT_NS, RKT_COMBINE_LEAST, RKT_COMBINE_LEAST},
+    [RKT_KERNEL_MOST] = {"max_ns", NULL, RKT_UNIT_NS, RKT_COMBINE_MOST, RKT_COMBINE_MOST},
     [RKT_KERNEL_SHORT_COUNT] = {"short_count", "short", RKT_UNIT_COUNT, RKT_COMBINE_SUM,
                                 RKT_COMBINE_SUM},
-    [RKT_KERNEL_LAUNCH_COUNT] = {"launch_count", "launches", RKT_UNIT_COUNT, RKT_COMBINE_SUM,
+    [RKT_KERNEL_LAUNCH_COUNT] = {"launch_count", NULL, RKT_UNIT_COUNT, RKT_COMBINE_SUM,
                                  RKT_COMBINE_SUM},
     [RKT_KERNEL_LAUNCH] = {"launch_ns", "launch", RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
-    [RKT_KERNEL_STEPS] = {"step_count", "steps", RKT_UNIT_COUNT, RKT_COMBINE_SUM, RKT_COMBINE_MOST},
-    [RKT_KERNEL_SHAPES] = {"shape_count", "shapes", RKT_UNIT_COUNT, RKT_COMBINE_MOST,
-                           RKT_COMBINE_MOST},
-    [RKT_KERNEL_SHAPE_CHANGES] = {"shape_changes", "changes", RKT_UNIT_COUNT, RKT_COMBINE_SUM,
+    [RKT_KERNEL_STEPS] = {"step_count", NULL, RKT_UNIT_COUNT, RKT_COMBINE_SUM, RKT_COMBINE_MOST},
+    [RKT_KERNEL_SHAPES] = {"shape_count", NULL, RKT_UNIT_COUNT, RKT_COMBINE_MOST, RKT_COMBINE_MOST},
+    [RKT_KERNEL_SHAPE_CHANGES] = {"shape_changes", NULL, RKT_UNIT_COUNT, RKT_COMBINE_SUM,
                                   RKT_COMBINE_MOST},
 };
 static const struct rkt_derived KERNEL_DERIVED[] = {
@@ -38,10 +37,10 @@ static const struct rkt_column OPERATOR_COLUMNS[] = {
     [RKT_COLUMN_TOTAL] = {"total_ns", "host", RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
     [RKT_OPERATOR_SELF_HOST] = {"self_host_ns", "self host", RKT_UNIT_NS, RKT_COMBINE_SUM,
                                 RKT_COMBINE_SUM},
-    [RKT_OPERATOR_DEVICE] = {"device_ns", "device", RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
+    [RKT_OPERATOR_DEVICE] = {"device_ns", NULL, RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
     [RKT_OPERATOR_SELF_DEVICE] = {"self_device_ns", "self dev", RKT_UNIT_NS, RKT_COMBINE_SUM,
                                   RKT_COMBINE_SUM},
-    [RKT_OPERATOR_LAUNCH_COUNT] = {"launch_count", "launches", RKT_UNIT_COUNT, RKT_COMBINE_SUM,
+    [RKT_OPERATOR_LAUNCH_COUNT] = {"launch_count", NULL, RKT_UNIT_COUNT, RKT_COMBINE_SUM,
                                    RKT_COMBINE_SUM},
 };
 static const struct rkt_derived OPERATOR_DERIVED[] = {
@@ -58,7 +57,7 @@ static const struct rkt_column COPY_COLUMNS[] = {
     [RKT_COPY_WAITS] = {"wait_count", "waits", RKT_UNIT_COUNT, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
 };
 static const struct rkt_derived COPY_DERIVED[] = {
-    {"mean_ns", "mean", RKT_UNIT_NS, RKT_DERIVE_MEAN, RKT_COLUMN_TOTAL, RKT_COLUMN_COUNT},
+    {"mean_ns", NULL, RKT_UNIT_NS, RKT_DERIVE_MEAN, RKT_COLUMN_TOTAL, RKT_COLUMN_COUNT},
     {"bytes_per_s", "GB/s", RKT_UNIT_BYTES_PER_S, RKT_DERIVE_RATE, RKT_COPY_BYTES,
      RKT_COLUMN_TOTAL},
 };
@@ -79,18 +78,18 @@ static const struct rkt_column STREAM_COLUMNS[] = {
     [RKT_COLUMN_TOTAL] = {"total_ns", "total", RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
     [RKT_STREAM_SHORT_COUNT] = {"short_count", "short", RKT_UNIT_COUNT, RKT_COMBINE_SUM,
                                 RKT_COMBINE_SUM},
-    [RKT_STREAM_SHORT] = {"short_ns", "their ms", RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
-    [RKT_STREAM_SHORT_LAUNCH] = {"short_launch_ns", "to launch", RKT_UNIT_NS, RKT_COMBINE_SUM,
+    [RKT_STREAM_SHORT] = {"short_ns", NULL, RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
+    [RKT_STREAM_SHORT_LAUNCH] = {"short_launch_ns", NULL, RKT_UNIT_NS, RKT_COMBINE_SUM,
                                  RKT_COMBINE_SUM},
-    [RKT_STREAM_LAUNCH_COUNT] = {"launch_count", "launches", RKT_UNIT_COUNT, RKT_COMBINE_SUM,
+    [RKT_STREAM_LAUNCH_COUNT] = {"launch_count", NULL, RKT_UNIT_COUNT, RKT_COMBINE_SUM,
                                  RKT_COMBINE_SUM},
     [RKT_STREAM_LAUNCH] = {"launch_ns", "launch", RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
-    [RKT_STREAM_QUEUED] = {"queued_ns", "queued", RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
+    [RKT_STREAM_QUEUED] = {"queued_ns", NULL, RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
     [RKT_STREAM_DEPTH_MOST] = {"depth_max", "max", RKT_UNIT_COUNT, RKT_COMBINE_MOST,
                                RKT_COMBINE_MOST},
     [RKT_STREAM_FOUND_EMPTY] = {"found_empty_count", "empty", RKT_UNIT_COUNT, RKT_COMBINE_SUM,
                                 RKT_COMBINE_SUM},
-    [RKT_STREAM_WINDOW] = {"window_ns", "window", RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
+    [RKT_STREAM_WINDOW] = {"window_ns", NULL, RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
 };
 static const struct rkt_derived STREAM_DERIVED[] = {
     {"depth_mean", "depth", RKT_UNIT_RATIO, RKT_DERIVE_RATIO, RKT_STREAM_QUEUED, RKT_STREAM_WINDOW},

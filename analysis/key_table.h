@@ -90,7 +90,7 @@ enum rkt_combine {
 
 struct rkt_column {
     const char *name; /* key in JSON, name for --sort */
-    const char *heading;
+    const char *heading; /* NULL: only in JSON, or when rows are ordered by it */
     enum rkt_unit unit;
     enum rkt_combine over_steps; /* of one rank */
     enum rkt_combine over_ranks;

@@ -36,30 +36,42 @@ static const struct rkt_command COMMAND = {
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
 
-static const struct {
+typedef enum rkt_status (*export_fn)(const struct rkt_result *result, FILE *out,
+                                     struct rkt_error *err);
+
+static const struct export_format {
     const char *name;
-    rkt_result_writer_fn run;
+    export_fn run;
 } FORMATS[] = {
     {"chrome", rkt_export_chrome},
 };
 
-static rkt_result_writer_fn find_format(const char *name)
+static const struct export_format *find_format(const char *name)
 {
     for (size_t i = 0; i < sizeof(FORMATS) / sizeof(FORMATS[0]); i++) {
         if (strcmp(FORMATS[i].name, name) == 0)
-            return FORMATS[i].run;
+            return &FORMATS[i];
     }
     return NULL;
 }
 
+static enum rkt_status write_format(const struct rkt_result *result, void *ctx, FILE *out,
+                                    struct rkt_error *err)
+{
+    const struct export_format *format = ctx;
+
+    return format->run(result, out, err);
+}
+
 static enum rkt_status export(const struct export_options *options, int path_count, char **paths,
                               struct rkt_error *err) {
-    rkt_result_writer_fn run = find_format(options->format);
+    const struct export_format *format = find_format(options->format);
 
-        if (!run) return rkt_fail(err, RKT_ERR_INVALID, "unknown format '%s': there is chrome",
-                                  options->format);
+        if (!format) return rkt_fail(err, RKT_ERR_INVALID, "unknown format '%s': there is chrome",
+                                     options->format);
         if (path_count != 1) return rkt_fail_usage(&COMMAND, "one timeline", err);
-        return rkt_result_file_write(paths[0], &options->analysis, run, options->output, err);
+        return rkt_result_file_write(paths[0], &options->analysis, write_format, (void *)format,
+                                     options->output, err);
 }
 
 int main(int argc, char **argv)

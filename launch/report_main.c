@@ -15,7 +15,16 @@
 struct report_options {
     const char *format;
     const char *output;
+    const char *tables;
+    const char *sort;
+    uint32_t top;
     struct rkt_analysis_options analysis;
+};
+
+/* What write_report gets. */
+struct report {
+    const struct rkt_report_format *format;
+    struct rkt_report_view view;
 };
 
 #define FIELD(name) offsetof(struct report_options, name)
@@ -25,6 +34,11 @@ static const struct rkt_option OPTIONS[] = {
      "what to write: one page for a person, or everything for a program"},
     {"output", 'o', NULL, RKT_OPTION_STRING, FIELD(output), "FILE", NULL,
      "write to FILE, not to the terminal"},
+    {"tables", 't', NULL, RKT_OPTION_STRING, FIELD(tables), "LIST", NULL,
+     "under the page: kernels, operators, copies, calls, streams or all"},
+    {"sort", 0, NULL, RKT_OPTION_STRING, FIELD(sort), "COLUMN", NULL,
+     "order tables by one of their numbers, largest first; its name is that of the JSON report"},
+    {"top", 0, NULL, RKT_OPTION_U32, FIELD(top), "N", NULL, "rows of each table (default: 10)"},
     RKT_ANALYSIS_OPTION_ROWS(struct report_options),
 };
 
@@ -50,16 +64,29 @@ static const struct rkt_report_format *find_format(const char *name, struct rkt_
     return NULL;
 }
 
-static enum rkt_status report(const struct report_options *options, int path_count, char **paths,
-                              struct rkt_error *err)
+static enum rkt_status write_report(const struct rkt_result *result, void *ctx, FILE *out,
+                                    struct rkt_error *err)
 {
-    const struct rkt_report_format *format = find_format(options->format, err);
+    const struct report *report = ctx;
 
-    if (!format)
+    return report->format->write(result, &report->view, out, err);
+}
+
+static enum rkt_status make_report(const struct report_options *options, int path_count,
+                                   char **paths, struct rkt_error *err)
+{
+    struct report report = {.format = find_format(options->format, err)};
+    enum rkt_status status;
+
+    if (!report.format)
         return RKT_ERR_INVALID;
     if (path_count != 1)
         return rkt_fail_usage(&COMMAND, "one timeline", err);
-    return rkt_result_file_write(paths[0], &options->analysis, format->write, options->output, err);
+    status = rkt_report_view_parse(options->tables, options->sort, options->top, &report.view, err);
+    if (status != RKT_OK)
+        return status;
+    return rkt_result_file_write(paths[0], &options->analysis, write_report, &report,
+                                 options->output, err);
 }
 
 int main(int argc, char **argv)
@@ -70,6 +97,6 @@ int main(int argc, char **argv)
     enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
 
     if (status == RKT_OK)
-        status = report(&options, argc - next, argv + next, &err);
+        status = make_report(&options, argc - next, argv + next, &err);
     return rkt_command_exit(&COMMAND, status, &err);
 }

@@ -15,31 +15,33 @@ static bool is_replaceable(const char *path)
     return lstat(path, &info) != 0 || S_ISREG(info.st_mode);
 }
 
-static enum rkt_status write_into(rkt_result_writer_fn write, const struct rkt_result *result,
-                                  const char *path, struct rkt_error *err)
+static enum rkt_status write_into(rkt_result_writer_fn write, void *ctx,
+                                  const struct rkt_result *result, const char *path,
+                                  struct rkt_error *err)
 {
     enum rkt_status status;
     FILE *out = fopen(path, "we");
 
     if (!out)
         return rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", path);
-    status = write(result, out, err);
+    status = write(result, ctx, out, err);
     if (fclose(out) != 0 && status == RKT_OK)
         status = rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", path);
     return status;
 }
 
-static enum rkt_status write_file(rkt_result_writer_fn write, const struct rkt_result *result,
-                                  const char *path, struct rkt_error *err)
+static enum rkt_status write_file(rkt_result_writer_fn write, void *ctx,
+                                  const struct rkt_result *result, const char *path,
+                                  struct rkt_error *err)
 {
     enum rkt_status status;
     char *partial = NULL;
 
     if (!is_replaceable(path))
-        return write_into(write, result, path, err);
+        return write_into(write, ctx, result, path, err);
     if (asprintf(&partial, "%s.part", path) < 0)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a file name");
-    status = write_into(write, result, partial, err);
+    status = write_into(write, ctx, result, partial, err);
     if (status == RKT_OK && rename(partial, path) != 0)
         status = rkt_fail_errno(err, RKT_ERR_IO, "cannot rename a file to %s", path);
     if (status != RKT_OK)
@@ -49,7 +51,7 @@ static enum rkt_status write_file(rkt_result_writer_fn write, const struct rkt_r
 }
 
 enum rkt_status rkt_result_file_write(const char *store, const struct rkt_analysis_options *options,
-                                      rkt_result_writer_fn write, const char *output,
+                                      rkt_result_writer_fn write, void *ctx, const char *output,
                                       struct rkt_error *err)
 {
     struct rkt_store_reader *reader = NULL;
@@ -59,9 +61,9 @@ enum rkt_status rkt_result_file_write(const char *store, const struct rkt_analys
     if (status == RKT_OK)
         status = rkt_analysis_create(reader, options, &analysis, err);
     if (status == RKT_OK && output)
-        status = write_file(write, rkt_analysis_result(analysis), output, err);
+        status = write_file(write, ctx, rkt_analysis_result(analysis), output, err);
     else if (status == RKT_OK)
-        status = write(rkt_analysis_result(analysis), stdout, err);
+        status = write(rkt_analysis_result(analysis), ctx, stdout, err);
     rkt_analysis_destroy(analysis);
     rkt_store_reader_close(reader);
     return status;

@@ -17,8 +17,9 @@
 #include "common/options.h"
 #include "common/status.h"
 
-typedef enum rkt_status (*rkt_result_writer_fn)(const struct rkt_result *result, FILE *out,
-                                                struct rkt_error *err);
+/* Writes what was found; `ctx` as it was given. */
+typedef enum rkt_status (*rkt_result_writer_fn)(const struct rkt_result *result, void *ctx,
+                                                FILE *out, struct rkt_error *err);
 
 /* Rows of the option table of a command whose options are a `type` with struct rkt_analysis_options
  * `analysis`. */
@@ -39,7 +40,7 @@ typedef enum rkt_status (*rkt_result_writer_fn)(const struct rkt_result *result,
 
 /* `output` NULL: standard output. `store` is a timeline or the folder of a run. */
 enum rkt_status rkt_result_file_write(const char *store, const struct rkt_analysis_options *options,
-                                      rkt_result_writer_fn write, const char *output,
+                                      rkt_result_writer_fn write, void *ctx, const char *output,
                                       struct rkt_error *err);
 
 #endif

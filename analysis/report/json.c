@@ -368,11 +368,13 @@ static void put_notes(struct rkt_json *json, const struct rkt_result *result)
     rkt_json_end(json);
 }
 
-enum rkt_status rkt_report_write_json(const struct rkt_result *result, FILE *out,
+enum rkt_status rkt_report_write_json(const struct rkt_result *result,
+                                      const struct rkt_report_view *view, FILE *out,
                                       struct rkt_error *err)
 {
     struct rkt_json json;
 
+    (void)view;
     rkt_json_init(&json, out, BREAK_DEPTH);
     rkt_json_begin_object(&json, NULL);
     rkt_json_text(&json, "schema", "ranktrace-report");

@@ -490,7 +490,8 @@ static enum rkt_status print_page(const struct rkt_result *result, FILE *out, st
     return RKT_OK;
 }
 
-enum rkt_status rkt_report_write_text(const struct rkt_result *result, FILE *out,
+enum rkt_status rkt_report_write_text(const struct rkt_result *result,
+                                      const struct rkt_report_view *view, FILE *out,
                                       struct rkt_error *err)
 {
     enum rkt_status status = RKT_OK;
@@ -500,6 +501,8 @@ enum rkt_status rkt_report_write_text(const struct rkt_result *result, FILE *out
         status = print_page(result, out, err);
     else
         print_nothing(result, out);
+    if (status == RKT_OK && view)
+        status = rkt_text_tables(result, view, out, err);
     if (status != RKT_OK)
         return status;
     if (fflush(out) != 0 || ferror(out))

@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include "analysis/key_table.h"
+#include "analysis/report/report.h"
 #include "analysis/result.h"
 #include "common/status.h"
 
@@ -23,5 +25,9 @@ const char *rkt_text_gpu_advice(const struct rkt_gpu_cause *gpu);
 /* One row per func, size and number of ranks. */
 enum rkt_status rkt_text_collectives(const struct rkt_result *result, FILE *out,
                                      struct rkt_error *err);
+
+/* The key tables that the view asks for. */
+enum rkt_status rkt_text_tables(const struct rkt_result *result, const struct rkt_report_view *view,
+                                FILE *out, struct rkt_error *err);
 
 #endif

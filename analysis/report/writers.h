@@ -6,12 +6,15 @@
 
 #include <stdio.h>
 
+#include "analysis/report/report.h"
 #include "analysis/result.h"
 #include "common/status.h"
 
-enum rkt_status rkt_report_write_text(const struct rkt_result *result, FILE *out,
+enum rkt_status rkt_report_write_text(const struct rkt_result *result,
+                                      const struct rkt_report_view *view, FILE *out,
                                       struct rkt_error *err);
-enum rkt_status rkt_report_write_json(const struct rkt_result *result, FILE *out,
+enum rkt_status rkt_report_write_json(const struct rkt_result *result,
+                                      const struct rkt_report_view *view, FILE *out,
                                       struct rkt_error *err);
 
 #endif

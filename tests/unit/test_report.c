@@ -250,7 +250,7 @@ static char *write_report(const struct fake_run *run, const char *format)
         struct rkt_error err;
 
         if (strcmp(RKT_REPORT_FORMATS[i].name, format) == 0)
-            assert_rkt_ok(RKT_REPORT_FORMATS[i].write(&run->result, out, &err), err);
+            assert_rkt_ok(RKT_REPORT_FORMATS[i].write(&run->result, NULL, out, &err), err);
     }
     assert_int_equal(fclose(out), 0);
     return text;
