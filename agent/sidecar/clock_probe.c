@@ -25,8 +25,10 @@ struct rkt_clock_probe {
     uint32_t retry_count;
 
     /* the burst under way or last */
-    bool is_asking; /* REQUEST is out */
+    bool is_asking;  /* REQUEST is out */
+    bool is_waiting; /* the burst is over, but for the answer to its first PING */
     uint64_t asked_ns;
+    bool has_width; /* of a burst with an exchange: best_width_ns */
     uint32_t burst;
     int64_t best_width_ns;
     size_t exchange_count;
@@ -47,7 +49,7 @@ enum rkt_status rkt_clock_probe_create(const struct rkt_clock_probe_config *conf
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the clock probe");
     probe->config = *config;
     probe->random_state = config->seed;
-    probe->best_width_ns = INT64_MAX / WIDE_FACTOR;
+    probe->best_width_ns = INT64_MAX / WIDE_FACTOR; /* nothing is much wider */
     *probe_out = probe;
     return RKT_OK;
 }
@@ -66,11 +68,12 @@ void rkt_clock_probe_schedule(struct rkt_clock_probe *probe, uint32_t burst_coun
     probe->retry_count = 0;
     probe->due_ns = now_ns(probe);
     probe->is_asking = false;
+    probe->is_waiting = false;
 }
 
 bool rkt_clock_probe_is_idle(const struct rkt_clock_probe *probe)
 {
-    return probe->left_count == 0 && !probe->is_asking;
+    return probe->left_count == 0 && !probe->is_asking && !probe->is_waiting;
 }
 
 /* Ten seconds ± 20 %: the ranks shall not come all at once, nor in step with the job. */
@@ -108,31 +111,51 @@ static enum rkt_status hear(struct rkt_clock_probe *probe, enum rkt_burst_type t
     return RKT_OK;
 }
 
-/* One ping-pong; false when the burst's time is up. */
-static bool exchange(struct rkt_clock_probe *probe, uint64_t limit_ns, struct rkt_error *err)
+static struct rkt_event *next_exchange(struct rkt_clock_probe *probe)
 {
-    struct rkt_event *event = &probe->exchanges[probe->exchange_count];
-    struct rkt_clock_message ping = {.type = RKT_BURST_PING,
-                                     .seq = (uint32_t)probe->exchange_count};
-    struct rkt_clock_message pong;
+    return &probe->exchanges[probe->exchange_count];
+}
+
+static bool ping(struct rkt_clock_probe *probe, struct rkt_error *err)
+{
+    struct rkt_clock_message message = {.type = RKT_BURST_PING,
+                                        .seq = (uint32_t)probe->exchange_count};
+    struct rkt_event *event = next_exchange(probe);
 
     *event =
         (struct rkt_event){.kind = RKT_EVENT_CLOCK_EXCHANGE, .clock_id = RKT_CLOCK_MONOTONIC_RAW};
     event->clock_exchange.burst = probe->burst;
     event->clock_exchange.peer_source = probe->config.peer_source;
     event->start_ns = now_ns(probe);
-    if (say(probe, &ping, err) != RKT_OK)
+    return say(probe, &message, err) == RKT_OK;
+}
+
+/* True when the answer to the last PING is there; its end is now in any case. */
+static bool take_pong(struct rkt_clock_probe *probe)
+{
+    struct rkt_event *event = next_exchange(probe);
+    struct rkt_clock_message pong;
+    enum rkt_status status = hear(probe, RKT_BURST_PONG, &pong);
+
+    event->end_ns = now_ns(probe);
+    if (status != RKT_OK || pong.seq != probe->exchange_count)
+        return false;
+    event->clock_exchange.t2_ns = pong.t2_ns;
+    event->clock_exchange.t3_ns = pong.t3_ns;
+    probe->exchange_count++;
+    return true;
+}
+
+/* One ping-pong; false when the burst's time is up. */
+static bool exchange(struct rkt_clock_probe *probe, uint64_t limit_ns, struct rkt_error *err)
+{
+    const struct rkt_event *event = next_exchange(probe);
+
+    if (!ping(probe, err))
         return false;
     do {
-        enum rkt_status status = hear(probe, RKT_BURST_PONG, &pong);
-
-        event->end_ns = now_ns(probe);
-        if (status == RKT_OK && pong.seq == ping.seq) {
-            event->clock_exchange.t2_ns = pong.t2_ns;
-            event->clock_exchange.t3_ns = pong.t3_ns;
-            probe->exchange_count++;
+        if (take_pong(probe))
             return true;
-        }
     } while (event->end_ns < limit_ns);
     return false;
 }
@@ -184,19 +207,33 @@ static void plan_next(struct rkt_clock_probe *probe, int64_t width_ns)
     probe->due_ns = now_ns(probe) + (probe->left_count > 0 ? probe->gap_ns : repeat_gap_ns(probe));
 }
 
+static void end_burst(struct rkt_clock_probe *probe, struct rkt_error *err)
+{
+    int64_t width_ns = say_done(probe, err);
+
+    probe->is_waiting = false;
+    probe->has_width |= probe->exchange_count > 0;
+    for (size_t i = 0; i < probe->exchange_count; i++)
+        (void)probe->config.on_exchange(probe->config.exchange_ctx, &probe->exchanges[i], err);
+    plan_next(probe, width_ns);
+}
+
+/*
+ * Where other processes take all cores, rank 0 may not get its turn within a burst. A late answer
+ * makes a wide exchange: better than none, so it is waited for as long as there is no other.
+ */
 static void run_burst(struct rkt_clock_probe *probe, struct rkt_error *err)
 {
     uint64_t limit_ns = now_ns(probe) + RKT_BURST_SPIN_NS;
-    int64_t width_ns;
 
     probe->is_asking = false;
     probe->exchange_count = 0;
     while (probe->exchange_count < RKT_BURST_EXCHANGES && exchange(probe, limit_ns, err)) {
     }
-    width_ns = say_done(probe, err);
-    for (size_t i = 0; i < probe->exchange_count; i++)
-        (void)probe->config.on_exchange(probe->config.exchange_ctx, &probe->exchanges[i], err);
-    plan_next(probe, width_ns);
+    if (probe->exchange_count > 0 || probe->has_width)
+        end_burst(probe, err);
+    else
+        probe->is_waiting = true;
 }
 
 static bool ask(struct rkt_clock_probe *probe, struct rkt_error *err)
@@ -216,14 +253,17 @@ static bool ask(struct rkt_clock_probe *probe, struct rkt_error *err)
 bool rkt_clock_probe_step(struct rkt_clock_probe *probe, struct rkt_error *err)
 {
     struct rkt_clock_message ready;
+    bool is_late;
 
-    if (!probe->is_asking)
+    if (!probe->is_asking && !probe->is_waiting)
         return ask(probe, err);
-    if (hear(probe, RKT_BURST_READY, &ready) == RKT_OK) {
+    is_late = now_ns(probe) - probe->asked_ns > ANSWER_LIMIT_NS;
+    if (probe->is_waiting) {
+        if (take_pong(probe) || is_late)
+            end_burst(probe, err);
+    } else if (hear(probe, RKT_BURST_READY, &ready) == RKT_OK) {
         run_burst(probe, err);
-        return true;
-    }
-    if (now_ns(probe) - probe->asked_ns > ANSWER_LIMIT_NS) {
+    } else if (is_late) {
         probe->is_asking = false;
         probe->exchange_count = 0;
         plan_next(probe, INT64_MAX);

@@ -10,7 +10,8 @@
  * sides spin, RKT_BURST_SPIN_NS at most; stamps are taken right beside the transport's calls.
  *
  * Schedule: three bursts at the start, then one each ten seconds where rank 0 asked for it, three
- * at the end. A burst with few exchanges, or much wider than the best so far, is tried again.
+ * at the end. A burst with few exchanges, or much wider than the best so far, is tried again. While
+ * no burst has had an exchange, the answer to the first PING is awaited longer, without spinning.
  *
  * Threads: one.
  */

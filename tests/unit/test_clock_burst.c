@@ -34,8 +34,10 @@ struct world {
     uint64_t true_ns;
     struct side sides[RANKS];
     struct rkt_clock_answer *answer;
-    bool is_nested;     /* the other side is at work */
-    bool answer_sleeps; /* rank 0 does not get to its messages */
+    bool is_nested;         /* the other side is at work */
+    bool answer_sleeps;     /* rank 0 does not get to its messages */
+    uint64_t answer_gap_ns; /* it does only each so often, for a moment */
+    uint64_t answer_due_ns;
 };
 
 /* While one side waits in a loop of its own, the others get their turns from in here. */
@@ -45,8 +47,10 @@ static void let_others_work(struct world *world)
         return;
     world->is_nested = true;
     rkt_loop_hub_tick(world->hub);
-    if (world->answer && !world->answer_sleeps)
+    if (world->answer && !world->answer_sleeps && world->true_ns >= world->answer_due_ns) {
         (void)rkt_clock_answer_step(world->answer, NULL);
+        world->answer_due_ns = world->true_ns + world->answer_gap_ns;
+    }
     world->is_nested = false;
 }
 
@@ -224,6 +228,24 @@ static void unanswered_request_is_given_up_and_tried_again(void **state)
     assert_int_equal(world->sides[1].event_count, RKT_BURST_EXCHANGES);
 }
 
+static void rank_0_on_a_busy_host_gives_a_wide_bound_not_none(void **state)
+{
+    struct world *world = *state;
+    struct side *side = &world->sides[1];
+    struct rkt_arena arena;
+    struct rkt_align_info align;
+
+    rkt_arena_init(&arena, 16u << 20);
+    world->answer_gap_ns = 10 * RKT_BURST_SPIN_NS;
+    rkt_clock_probe_schedule(side->probe, 3, 10 * MS, false);
+    run_for(world, 10 * S);
+    assert_true(rkt_clock_probe_is_idle(side->probe));
+    align = fit(side->events, side->event_count, &arena);
+    assert_int_equal(align.knot_count, 1);
+    assert_in_range(llabs(align.knots[0].offset_ns + side->offset_ns), 0, align.knots[0].bound_ns);
+    rkt_arena_release(&arena);
+}
+
 static void silent_rank_0_ends_the_schedule_after_its_retries(void **state)
 {
     struct world *world = *state;
@@ -265,6 +287,7 @@ int main(void)
         CASE(rank_0_keeps_what_gives_the_same_alignment),
         CASE(repeated_bursts_come_about_every_ten_seconds),
         CASE(unanswered_request_is_given_up_and_tried_again),
+        CASE(rank_0_on_a_busy_host_gives_a_wide_bound_not_none),
         CASE(silent_rank_0_ends_the_schedule_after_its_retries),
         CASE(lost_messages_make_shorter_bursts_not_wrong_ones),
     };
