@@ -109,8 +109,9 @@ SH
     code_is 0
     count_is 2 'role=rank rank=[01] .* align=reference'
     count_is 2 'role=rank rank=[23] .* align=measured knots=[1-9]'
-    sed -nE 's/.*role=rank rank=[23] .* offset_ns=(-?[0-9]+) bound_ns=([0-9]+)$/\1 \2/p' "$work/out" \
-        >"$work/offsets"
+    sed -nE 's/.*role=rank rank=[23] .* offset_ns=(-?[0-9]+) bound_ns=([0-9]+) .*/\1 \2/p' \
+        "$work/out" >"$work/offsets"
+    [ "$(wc -l <"$work/offsets")" = 2 ] || complain "there are no offsets"
     while read -r offset bound; do
         miss=$((offset + 1000000000000))
         [ "${miss#-}" -le "$bound" ] || complain "offset $offset is off by $miss, bound $bound"
