@@ -3,11 +3,13 @@
  * ring_job - a job that a test knows everything about: it connects as the capture library does
  * and fills rings with counted events, without GPU, CUPTI or NCCL.
  *
- *   ring_job [events N] [threads N] [step-us N] [helpers N] [no-comm] [no-close] [flood]
- *            [silent] [kill-sidecar] [sleep-ms N] [exit CODE | kill]
+ *   ring_job [events N] [threads N] [until FILE] [step-us N] [helpers N] [no-comm] [no-close]
+ *            [flood] [silent] [kill-sidecar] [sleep-ms N] [exit CODE | kill]
  *
  * Each thread pushes N kernels with 10 names; the first thread also a communicator and a step mark
  * per 100 kernels. A full ring is waited for, unless flood. silent: it does not connect at all.
+ * until: the first thread goes on, past its N, in whole steps until FILE is there, and says
+ * "rank R pushed N".
  */
 #include <pthread.h>
 #include <signal.h>
@@ -27,6 +29,7 @@
 struct job {
     uint64_t events, threads, step_us, helpers, sleep_ms, exit_code;
     bool has_no_comm, does_not_close, floods, is_silent, is_killed, kills_sidecar;
+    const char *until; /* NULL: not asked for */
 
     struct rkt_region *region;
     int fd;
@@ -110,17 +113,28 @@ static void push_step(struct job *job, struct rkt_ring *ring, uint64_t number)
     push(job, ring, &event);
 }
 
+static bool goes_on(const struct worker *worker, uint64_t pushed)
+{
+    const struct job *job = worker->job;
+
+    if (pushed < job->events)
+        return true;
+    return worker->number == 0 && job->until &&
+           (pushed % 100 != 0 || access(job->until, F_OK) != 0);
+}
+
 static void *work(void *arg)
 {
     struct worker *worker = arg;
     struct job *job = worker->job;
     struct rkt_ring *ring = rkt_region_claim(job->region, worker->number + 1);
+    uint64_t i;
 
     if (!ring)
         return NULL;
     if (worker->number == 0 && !job->has_no_comm)
         push_comm(job, ring);
-    for (uint64_t i = 0; i < job->events; i++) {
+    for (i = 0; goes_on(worker, i); i++) {
         struct rkt_event event = make_event(RKT_EVENT_KERNEL, job->names[i % 10]);
 
         event.correlation_id = (uint32_t)i;
@@ -131,6 +145,8 @@ static void *work(void *arg)
         }
     }
     rkt_region_release(ring);
+    if (worker->number == 0 && job->until)
+        (void)printf("rank %s pushed %llu\n", getenv("RANK"), (unsigned long long)i);
     return NULL;
 }
 
@@ -203,6 +219,10 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (take_word(&job, argv[i]))
             continue;
+        if (strcmp(argv[i], "until") == 0 && argv[i + 1]) {
+            job.until = argv[++i];
+            continue;
+        }
         if (!take_number(&job, argv[i], argv[i + 1])) {
             (void)fprintf(stderr, "ring_job: not understood: %s\n", argv[i]);
             return 99;

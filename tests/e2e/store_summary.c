@@ -5,8 +5,8 @@
  *   run ranks=4 trailer=1 damaged=0 gaps=0 sources=8 command="..."
  *   source number=1 role=rank rank=1 kernels=100 comms=1 steps=1 pairs=0 exchanges=0 events=102
  *          nccl=0 gap_ms=0 marks=0 lost=0 named=100 end=exited code=0 cut=0 align=reference knots=0 offset_ns=0
- *          bound_ns=0 edges=closed@-,warmup@4,open@5    (all on one line; of the last knot; edges
- *          of capture windows with the step that begins there)
+ *          bound_ns=0 node=0 host=a edges=closed@-,warmup@4,open@5    (all on one line; of the last
+ *          knot; edges of capture windows with the step that begins there)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +93,7 @@ static void print_source(struct rkt_store_reader *reader, const struct rkt_store
         "exchanges=%llu events=%llu nccl=%llu gap_ms=%llu marks=%llu lost=%llu named=%llu end=%s "
         "code=%d cut=%d align=%s "
         "knots=%zu "
-        "offset_ns=%lld bound_ns=%lld edges=%s\n",
+        "offset_ns=%lld bound_ns=%lld node=%u host=%s edges=%s\n",
         source->info.source, ROLES[source->info.role],
         source->info.rank_known ? (int)source->info.rank : -1,
         (unsigned long long)totals.counts[RKT_EVENT_KERNEL],
@@ -107,7 +107,7 @@ static void print_source(struct rkt_store_reader *reader, const struct rkt_store
         source->end.reason == RKT_END_SIGNALED ? source->end.signal_number : source->end.exit_code,
         source->end.cut_short, source->has_align ? STATES[source->align.state] : "none",
         source->align.knot_count, (long long)knot.offset_ns, (long long)knot.bound_ns,
-        totals.edges);
+        source->info.node, source->info.host, totals.edges);
     rkt_strtab_destroy(totals.tab);
 }
 
