@@ -76,6 +76,7 @@ static void put_totals(struct rkt_json *json, const struct rkt_source_totals *to
                          totals->losses[reason]);
     }
     rkt_json_end(json);
+    rkt_json_u64(json, "windows", totals->window_count);
     rkt_json_u64(json, "frames", totals->frame_count);
     rkt_json_u64(json, "packed_bytes", totals->packed_bytes);
     rkt_json_u64(json, "raw_bytes", totals->raw_bytes);

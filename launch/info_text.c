@@ -107,6 +107,29 @@ static void print_events(const struct rkt_source_totals *all, FILE *out)
                       all->losses[RKT_LOSS_NAMES_FULL]);
 }
 
+/* Of the sources that had any: they differ where a rank came late, or was lost. */
+static void print_windows(const struct rkt_timeline_info *info, FILE *out)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+    size_t source_count = 0;
+
+    for (size_t i = 0; i < info->source_count; i++) {
+        uint64_t count = info->sources[i].window_count;
+
+        if (count == 0)
+            continue;
+        source_count++;
+        least = count < least ? count : least;
+        most = count > most ? count : most;
+    }
+    if (source_count == 0)
+        return;
+    (void)fprintf(out, "  windows   capture was opened %" PRIu64, least);
+    if (most > least)
+        (void)fprintf(out, " to %" PRIu64, most);
+    (void)fprintf(out, " times, by %zu sources\n", source_count);
+}
+
 static void print_bytes(const struct rkt_source_totals *all, FILE *out)
 {
     char span[CELL_BYTES];
@@ -154,6 +177,7 @@ enum rkt_status rkt_info_text(const char *path, const struct rkt_store_reader *r
     print_health(rkt_store_reader_health(reader), out);
     print_shards(reader, out);
     print_events(&info->all, out);
+    print_windows(info, out);
     print_bytes(&info->all, out);
     (void)fprintf(out, "\n  %6s %5s %-8s %4s %9s %11s %10s %10s  %-24s %-10s %s\n", "source",
                   "rank", "role", "node", "pid", "events", "bytes", "span", "clock", "ended",

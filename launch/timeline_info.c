@@ -39,6 +39,7 @@ static void count_event(struct walk *walk, const struct rkt_event *event)
 
     totals->events[event->kind < RKT_EVENT_KIND_COUNT ? event->kind : RKT_EVENT_NONE]++;
     totals->event_count++;
+    totals->window_count += event->kind == RKT_EVENT_WINDOW && event->type == RKT_WINDOW_OPENED;
     if (event->kind == RKT_EVENT_LOSS) {
         totals->loss_count += rkt_loss_is_of_records(event->type) ? event->loss.count : 0;
         if (event->type < RKT_LOSS_REASONS_MAX)
@@ -121,6 +122,7 @@ static void add_up(struct rkt_timeline_info *info)
         info->all.event_count += one->event_count;
         info->all.loss_count += one->loss_count;
         info->all.frame_count += one->frame_count;
+        info->all.window_count += one->window_count;
         info->all.packed_bytes += one->packed_bytes;
         info->all.raw_bytes += one->raw_bytes;
         if (one->span_ns > info->all.span_ns)

@@ -26,6 +26,7 @@ struct rkt_source_totals {
     uint64_t frame_count;
     uint64_t packed_bytes; /* as in the file, heads too */
     uint64_t raw_bytes;    /* before zstd */
+    uint64_t window_count; /* times that capture was opened */
     int64_t span_ns;       /* first start to last end, in the clock where that is longest */
 };
 

@@ -76,11 +76,16 @@ all_say $((5 * per_step)) 14 "closed@-,warmup@4,open@5,closed@9"
 "$ranktrace" report "$work/out" | grep -q "steps 5 to 8 recorded (capture window)" ||
     fail "the report does not say which steps were recorded"
 "$ranktrace" report --format json -o "$work/report.json" "$work/out"
-python3 "$here/check_windows.py" "$work/report.json"
+python3 "$here/check_windows.py" "$work/report.json" 1 5 6 7 8
 
 run_job 14 --schedule skip_first=1,wait=2,warmup=1,active=2,repeat=2
 job_ends_well
 all_say $((6 * per_step)) 14 "closed@-,warmup@3,open@4,closed@6,warmup@8,open@9,closed@11"
+# Two windows in one file: info and report tell them apart.
+"$ranktrace" info "$work/out" | grep -q "windows   capture was opened 2 times, by $ranks sources" ||
+    fail "info does not count the windows: $("$ranktrace" info "$work/out")"
+"$ranktrace" report --format json -o "$work/report.json" "$work/out"
+python3 "$here/check_windows.py" "$work/report.json" 2 4 5 9 10
 
 # One signal to mpirun reaches every rank's supervisor, and is one toggle.
 run_job 600 --start-closed
