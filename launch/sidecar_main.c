@@ -196,16 +196,15 @@ static enum rkt_status create(struct program *program, bool *has_refused, struct
     /* From here on beside the job; until here it waits for us, and MPI_Init may not starve. */
     (void)nice(SIDECAR_NICE);
     rkt_log_init(rkt_transport_rank(program->transport));
-    status = create_aggregator(program, err);
-    if (status != RKT_OK) {
-        refuse_all(program, err);
-        *has_refused = true;
-        return status;
-    }
     name_spool(program);
-    status = rkt_hello_listen(program->options.socket, &program->listen_fd, err);
+    status = create_aggregator(program, err);
+    if (status == RKT_OK)
+        status = rkt_hello_listen(program->options.socket, &program->listen_fd, err);
     if (status == RKT_OK)
         status = create_sidecar(program, err);
+    *has_refused = status != RKT_OK && rkt_transport_rank(program->transport) == 0;
+    if (*has_refused)
+        refuse_all(program, err);
     return status;
 }
 

@@ -155,6 +155,27 @@ count_is "not ready in time: the job runs untraced" 3 err
 [ "$(sed -n 's/.*, at //p' out | sort -u | wc -l)" = 1 ] || fail "there is more than one master"
 until_true nobody_is_left
 
+case="a rank 0 that cannot go on tells the others why"
+cat >breaks <<SH
+#!/bin/bash
+if [ "\$OMPI_COMM_WORLD_RANK" = 0 ]; then
+    exec "$work/broken/bin/ranktrace" run "\$@"
+fi
+exec "$ranktrace" run "\$@"
+SH
+cat >broken/bin/ranktrace-sidecar-mpi <<SH
+#!/bin/sh
+rm -rf "\${4%/*}" # the folder of its socket
+exec "$build/bin/ranktrace-sidecar-mpi" "\$@"
+SH
+code=0
+timeout -k 5 60 mpirun -np 4 "${flags[@]}" ./breaks --hold 30s -o "$work/result" \
+    "$work/job" nothing 0 0 >out 2>err </dev/null || code=$?
+code_is 0
+count_is "end of rank" 4 out
+count_is "rank 0 did not take this rank in.*cannot listen" 3 err
+until_true nobody_is_left
+
 case="an MPI_Init that fails, here as rank 1 cannot be reached, ends no job"
 cat >unreachable <<SH
 #!/bin/bash
