@@ -9,6 +9,7 @@
 #include "aggregator/finish.h"
 #include "aggregator/receiver.h"
 #include "aggregator/run_state.h"
+#include "aggregator/shards.h"
 #include "aggregator/window_orders.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -16,6 +17,8 @@
 
 #define HEARTBEAT_NS UINT64_C(1000000000)
 #define LEAVE_LIMIT_NS UINT64_C(2000000000)
+#define SHARDS_LIMIT_NS UINT64_C(5000000000) /* to close their files */
+#define SHARDS_STOP_LIMIT_NS UINT64_C(150000000)
 
 struct rkt_aggregator {
     struct rkt_aggregator_config config;
@@ -26,12 +29,15 @@ struct rkt_aggregator {
     struct rkt_run_state *state;
     struct rkt_window_orders *windows;
     struct rkt_peer_info *peers;
-    int *leaders; /* NULL: rank 0 leads all */
+    int *leaders;              /* NULL: rank 0 leads all */
+    struct rkt_shards *shards; /* NULL: there is one file */
+    uint64_t run_id;
 
     uint64_t now_ns; /* of the step under way */
     uint64_t heartbeat_due_ns;
     uint64_t heartbeat_count;
     uint64_t leave_limit_ns;
+    uint64_t shards_limit_ns;
     bool is_stopping;
     uint64_t stop_limit_ns;
     bool is_file_whole;
@@ -54,6 +60,19 @@ static bool copy_leaders(struct rkt_aggregator *aggregator)
     if (aggregator->leaders)
         memcpy(aggregator->leaders, aggregator->config.leaders, bytes);
     return aggregator->leaders;
+}
+
+static enum rkt_status create_shards(struct rkt_aggregator *aggregator, struct rkt_error *err)
+{
+    const struct rkt_shards_config config = {.transport = aggregator->config.transport,
+                                             .receiver = aggregator->receiver,
+                                             .state = aggregator->state,
+                                             .leaders = aggregator->leaders,
+                                             .store_path = aggregator->config.store_path,
+                                             .run_id = aggregator->config.run->run_id};
+
+    aggregator->run_id = config.run_id;
+    return rkt_shards_create(&config, &aggregator->shards, err);
 }
 
 static enum rkt_status create_parts(struct rkt_aggregator *aggregator, uint64_t now_ns,
@@ -82,6 +101,8 @@ static enum rkt_status create_parts(struct rkt_aggregator *aggregator, uint64_t 
     status = rkt_clock_answer_create(config->transport, read_raw, NULL, &aggregator->clocks, err);
     if (status == RKT_OK)
         status = rkt_receiver_create(&receiver, &aggregator->receiver, err);
+    if (status == RKT_OK && config->is_sharded && aggregator->leaders)
+        status = create_shards(aggregator, err);
     return status;
 }
 
@@ -109,6 +130,7 @@ void rkt_aggregator_destroy(struct rkt_aggregator *aggregator)
 {
     if (!aggregator)
         return;
+    rkt_shards_destroy(aggregator->shards);
     rkt_receiver_destroy(aggregator->receiver);
     rkt_clock_answer_destroy(aggregator->clocks);
     rkt_run_state_destroy(aggregator->state);
@@ -171,6 +193,10 @@ static void welcome(struct rkt_aggregator *aggregator, int rank,
     if (aggregator->leaders && aggregator->leaders[rank] != 0) {
         message.flags |= RKT_RUN_FLAG_HAS_LEADER;
         message.leader = (uint32_t)aggregator->leaders[rank];
+    }
+    if (aggregator->shards) {
+        message.flags |= RKT_RUN_FLAG_SHARDED;
+        message.run_id = aggregator->run_id;
     }
     (void)snprintf(message.host, sizeof(message.host), "%s", aggregator->config.master_host);
     say(aggregator, rank, &message);
@@ -261,6 +287,15 @@ static void take(struct rkt_aggregator *aggregator, int rank, const struct rkt_r
     case RKT_RUN_FLUSHED:
         rkt_run_state_flushed(aggregator->state, rank);
         break;
+    case RKT_RUN_SHARD_READY:
+        if (aggregator->shards)
+            rkt_shards_ready(aggregator->shards, rank, aggregator->peers[rank].node.host,
+                             aggregator->now_ns);
+        break;
+    case RKT_RUN_SHARD_CLOSED:
+        if (aggregator->shards)
+            rkt_shards_closed(aggregator->shards, rank, message->value == 0);
+        break;
     default: /* a type of a later version */
         break;
     }
@@ -325,6 +360,9 @@ static void log_totals(const struct rkt_aggregator *aggregator)
             (unsigned long long)total.bad_count, (unsigned long long)total.duplicate_count,
             (unsigned long long)total.gap_count, rkt_run_state_lost_count(aggregator->state),
             aggregator->is_file_whole);
+    if (aggregator->shards)
+        rkt_log(RKT_LOG_INFO, "aggregator", "leaders wrote files of their own", "files=%d whole=%d",
+                rkt_shards_count(aggregator->shards), rkt_shards_whole_count(aggregator->shards));
 }
 
 static void close_file(struct rkt_aggregator *aggregator)
@@ -355,12 +393,32 @@ static void close_file(struct rkt_aggregator *aggregator)
     log_totals(aggregator);
 }
 
+/* The files of leaders first: what they still bring of their sources is here before the end. */
+static void begin_closing(struct rkt_aggregator *aggregator, uint64_t now_ns)
+{
+    aggregator->phase = RKT_AGGREGATOR_CLOSING;
+    aggregator->shards_limit_ns = now_ns + SHARDS_LIMIT_NS;
+    if (aggregator->shards)
+        rkt_shards_close(aggregator->shards);
+}
+
+static bool are_shards_done(const struct rkt_aggregator *aggregator, uint64_t now_ns)
+{
+    return !aggregator->shards || rkt_shards_are_closed(aggregator->shards) ||
+           now_ns >= aggregator->shards_limit_ns ||
+           (aggregator->is_stopping && now_ns >= aggregator->stop_limit_ns + SHARDS_STOP_LIMIT_NS);
+}
+
 static void step_phase(struct rkt_aggregator *aggregator, uint64_t now_ns)
 {
     switch (aggregator->phase) {
     case RKT_AGGREGATOR_OPEN:
         if (rkt_run_state_is_over(aggregator->state, now_ns) ||
             (aggregator->is_stopping && now_ns >= aggregator->stop_limit_ns))
+            begin_closing(aggregator, now_ns);
+        break;
+    case RKT_AGGREGATOR_CLOSING:
+        if (are_shards_done(aggregator, now_ns))
             close_file(aggregator);
         break;
     case RKT_AGGREGATOR_LEAVING:
@@ -397,6 +455,8 @@ bool rkt_aggregator_step(struct rkt_aggregator *aggregator, uint64_t now_ns)
     while (take_control(aggregator)) {
     }
     order_window(aggregator);
+    if (aggregator->shards)
+        rkt_shards_step(aggregator->shards, now_ns);
     is_busy = rkt_receiver_step(aggregator->receiver, heard_frame, aggregator);
     pass_failure_on(aggregator);
     is_busy |= rkt_clock_answer_step(aggregator->clocks, NULL);

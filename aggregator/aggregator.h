@@ -7,9 +7,10 @@
  *
  * Active on rank 0 only, in the thread of its sidecar.
  *
- * Life: OPEN until every rank is flushed or lost (or stop's limit), then END and ALIGN frames and
- *       the index are written: CLOSED. The supervisor makes its report of the file. release:
- *       LEAVE to all, LEAVING until that is out, DONE.
+ * Life: OPEN until every rank is flushed or lost (or stop's limit); CLOSING until the leaders with
+ *       files of their own have closed them (or its limit); then END and ALIGN frames and the index
+ *       are written: CLOSED. The supervisor makes its report of the file. release: LEAVE to all,
+ *       LEAVING until that is out, DONE.
  *
  * Threads: one. Waiting: step never blocks but in write, and in fdatasync where asked for.
  */
@@ -27,6 +28,7 @@
 
 enum rkt_aggregator_phase {
     RKT_AGGREGATOR_OPEN,
+    RKT_AGGREGATOR_CLOSING,
     RKT_AGGREGATOR_CLOSED,
     RKT_AGGREGATOR_LEAVING,
     RKT_AGGREGATOR_DONE,
@@ -37,11 +39,12 @@ struct rkt_aggregator;
 struct rkt_aggregator_config {
     struct rkt_transport *transport; /* on loan */
     const char *store_path;
-    const struct rkt_run_info *run;
+    const struct rkt_run_info *run; /* sharded: with a run_id */
     struct rkt_node_id node;
     const char *master_host;
     uint16_t master_port; /* free on this host a moment ago */
     const int *leaders;   /* by rank: who leads its group; copied. NULL: rank 0 leads all */
+    bool is_sharded;      /* leaders write files of their own, where rank 0 sees them */
     bool is_per_node;
     bool is_abort_on_failure;
     bool needs_sync; /* an acknowledged record survives a power loss */

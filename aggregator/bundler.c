@@ -83,6 +83,17 @@ void rkt_bundler_add(struct rkt_bundler *bundler, int from, size_t frame_bytes)
     bundler->frame_count++;
 }
 
+bool rkt_bundler_put(struct rkt_bundler *bundler, int from, const uint8_t *frame,
+                     size_t frame_bytes)
+{
+    if (!has_place(bundler) || frame_bytes > RKT_BUNDLE_BYTES_MAX - RKT_BUNDLE_ENTRY_BYTES ||
+        bundler->len_bytes > RKT_BUNDLE_BYTES_MAX - RKT_BUNDLE_ENTRY_BYTES - frame_bytes)
+        return false;
+    memcpy(bundler->bytes + bundler->len_bytes + RKT_BUNDLE_ENTRY_BYTES, frame, frame_bytes);
+    rkt_bundler_add(bundler, from, frame_bytes);
+    return true;
+}
+
 /* False: nothing waits. What is not of rank 0, or cannot be, changes nothing. */
 static bool take_ack(struct rkt_bundler *bundler, rkt_written_fn written, void *ctx)
 {

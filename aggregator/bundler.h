@@ -35,6 +35,10 @@ uint8_t *rkt_bundler_room(struct rkt_bundler *bundler);
 /* It is there. Only after room said where. */
 void rkt_bundler_add(struct rkt_bundler *bundler, int from, size_t frame_bytes);
 
+/* A copy of a small frame, also where room said that there is none; false: it was left out. */
+bool rkt_bundler_put(struct rkt_bundler *bundler, int from, const uint8_t *frame,
+                     size_t frame_bytes);
+
 /* Told of each frame that rank 0 has written, in the order they were added. */
 typedef void (*rkt_written_fn)(void *ctx, int from);
 

@@ -18,11 +18,16 @@ struct sender {
     uint64_t bundled_count; /* frames that came in its bundles and are done with */
     bool owes_bundle_ack;
     bool is_ignored;
+    uint32_t copy_count; /* on their way to rank 0: until they are there nothing is acknowledged */
+    bool is_in_shard;    /* its frames go to the file of its leader */
+    bool is_direct;      /* they did, and now come here */
 };
 
 struct rkt_receiver {
     struct rkt_transport *transport;
     const int *leaders; /* NULL: all is direct */
+    rkt_copy_fn copy;
+    void *copy_ctx;
     struct rkt_store_writer *store;
     struct rkt_source_streams *streams;
     struct sender *senders;
@@ -46,6 +51,8 @@ enum rkt_status rkt_receiver_create(const struct rkt_receiver_config *config,
     receiver->transport = config->transport;
     receiver->needs_sync = config->needs_sync;
     receiver->leaders = config->leaders;
+    receiver->copy = config->copy;
+    receiver->copy_ctx = config->copy_ctx;
     receiver->rank_count = rkt_transport_size(config->transport);
     receiver->streams = rkt_source_streams_create(receiver->rank_count);
     receiver->senders = calloc((size_t)receiver->rank_count, sizeof(*receiver->senders));
@@ -115,7 +122,24 @@ static bool store_frame(struct rkt_receiver *receiver, int rank, const uint8_t *
         remember_failure(receiver, &err);
     else if (status != RKT_OK)
         say_bad(receiver, rank, &err);
+    if (status == RKT_OK && receiver->copy &&
+        receiver->copy(receiver->copy_ctx, rank, frame, frame_bytes))
+        receiver->senders[rank].copy_count++;
     return status != RKT_ERR_IO;
+}
+
+/*
+ * A rank whose leader has a file of its own, and is lost. Of what that wrote copies are here, with
+ * numbers that may be ahead of what is not written anywhere yet.
+ */
+static void take_over(struct rkt_receiver *receiver, int rank)
+{
+    struct sender *sender = &receiver->senders[rank];
+
+    if (!sender->is_in_shard || sender->is_direct)
+        return;
+    sender->is_direct = true;
+    rkt_source_streams_restart(receiver->streams, rank);
 }
 
 /* False: nothing waits. */
@@ -129,6 +153,7 @@ static bool take_frame(struct rkt_receiver *receiver)
 
     if (status != RKT_OK && status != RKT_ERR_RANGE)
         return false;
+    take_over(receiver, arrival.from);
     if (status == RKT_OK && !store_frame(receiver, arrival.from, receiver->buf, arrival.len_bytes))
         return true;
     if (status != RKT_OK)
@@ -163,7 +188,8 @@ static void store_bundle(struct rkt_receiver *receiver, int leader, struct rkt_b
             (void)rkt_fail(&err, RKT_ERR_FORMAT,
                            "it brings a frame of rank %u, which it does not lead", entry.from);
             refuse(receiver, leader, &err);
-        } else if (!store_frame(receiver, (int)entry.from, entry.frame, entry.frame_bytes)) {
+        } else if (!receiver->senders[entry.from].is_direct &&
+                   !store_frame(receiver, (int)entry.from, entry.frame, entry.frame_bytes)) {
             return;
         }
         sender->bundled_count++;
@@ -239,7 +265,7 @@ static void acknowledge(struct rkt_receiver *receiver, rkt_heard_fn heard, void 
         if (sender->ack_count == 0 && !sender->owes_bundle_ack)
             continue;
         heard(heard_ctx, rank);
-        if (sender->ack_count > 0)
+        if (sender->ack_count > 0 && sender->copy_count == 0)
             acknowledge_frames(receiver, rank);
         if (sender->owes_bundle_ack)
             acknowledge_bundles(receiver, rank);
@@ -270,9 +296,36 @@ bool rkt_receiver_step(struct rkt_receiver *receiver, rkt_heard_fn heard, void *
     return count > 0;
 }
 
+void rkt_receiver_copied(struct rkt_receiver *receiver, int rank)
+{
+    struct sender *sender = &receiver->senders[rank];
+
+    sender->copy_count--;
+    if (sender->copy_count == 0 && sender->ack_count > 0 && !receiver->has_failed)
+        acknowledge_frames(receiver, rank);
+}
+
 void rkt_receiver_ignore(struct rkt_receiver *receiver, int rank)
 {
     receiver->senders[rank].is_ignored = true;
+}
+
+/* What failed once fails for good. */
+static enum rkt_status fail_again(const struct rkt_receiver *receiver, struct rkt_error *err)
+{
+    if (receiver->has_failed && err)
+        *err = receiver->failure;
+    return receiver->has_failed ? receiver->failure.status : RKT_OK;
+}
+
+static enum rkt_status pass_on(struct rkt_receiver *receiver, const struct rkt_error *why,
+                               struct rkt_error *err)
+{
+    if (why->status == RKT_ERR_IO)
+        remember_failure(receiver, why);
+    if (err)
+        *err = *why;
+    return why->status;
 }
 
 enum rkt_status rkt_receiver_append(struct rkt_receiver *receiver, enum rkt_frame_kind kind,
@@ -280,38 +333,54 @@ enum rkt_status rkt_receiver_append(struct rkt_receiver *receiver, enum rkt_fram
                                     struct rkt_error *err)
 {
     struct rkt_error why = {0};
-    enum rkt_status status;
+    enum rkt_status status = fail_again(receiver, err);
 
-    if (receiver->has_failed) {
-        if (err)
-            *err = receiver->failure;
-        return receiver->failure.status;
+    if (status == RKT_OK && rkt_store_writer_append_payload(receiver->store, (uint8_t)kind, source,
+                                                            raw, raw_bytes, &why) != RKT_OK)
+        status = pass_on(receiver, &why, err);
+    return status;
+}
+
+enum rkt_status rkt_receiver_add_shard(struct rkt_receiver *receiver,
+                                       const struct rkt_shard_info *shard, struct rkt_error *err)
+{
+    struct rkt_error why = {0};
+    enum rkt_status status = fail_again(receiver, err);
+
+    if (status != RKT_OK)
+        return status;
+    status = rkt_store_writer_append_shard(receiver->store, shard, &why);
+    if (status == RKT_OK && receiver->needs_sync)
+        status = rkt_store_writer_sync(receiver->store, &why);
+    if (status != RKT_OK)
+        return pass_on(receiver, &why, err);
+    for (int rank = 0; receiver->leaders && rank < receiver->rank_count; rank++) {
+        if (receiver->leaders[rank] != (int)shard->rank)
+            continue;
+        receiver->senders[rank].is_in_shard = true;
+        rkt_source_streams_expect_some(receiver->streams, rank);
     }
-    status = rkt_store_writer_append_payload(receiver->store, (uint8_t)kind, source, raw, raw_bytes,
-                                             &why);
-    if (status == RKT_ERR_IO)
-        remember_failure(receiver, &why);
-    if (status != RKT_OK && err)
-        *err = why;
+    return RKT_OK;
+}
+
+enum rkt_status rkt_receiver_sync(struct rkt_receiver *receiver, struct rkt_error *err)
+{
+    struct rkt_error why = {0};
+    enum rkt_status status = fail_again(receiver, err);
+
+    if (status == RKT_OK && rkt_store_writer_sync(receiver->store, &why) != RKT_OK)
+        status = pass_on(receiver, &why, err);
     return status;
 }
 
 enum rkt_status rkt_receiver_close(struct rkt_receiver *receiver, struct rkt_error *err)
 {
     struct rkt_error why = {0};
-    enum rkt_status status;
+    enum rkt_status status = fail_again(receiver, err);
 
     receiver->is_closed = true;
-    if (receiver->has_failed) {
-        if (err)
-            *err = receiver->failure;
-        return receiver->failure.status;
-    }
-    status = rkt_store_writer_close(receiver->store, &why);
-    if (status == RKT_ERR_IO)
-        remember_failure(receiver, &why);
-    if (status != RKT_OK && err)
-        *err = why;
+    if (status == RKT_OK && rkt_store_writer_close(receiver->store, &why) != RKT_OK)
+        status = pass_on(receiver, &why, err);
     return status;
 }
 

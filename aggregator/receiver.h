@@ -12,6 +12,8 @@
  * Credits: an ACK means that write returned, or with needs_sync that it survives a power loss; the
  *          frames of one step share a sync. A frame that is bad or came twice is acknowledged too:
  *          its sender has nothing better to send. The frames of a bundle that is refused are not.
+ * Shards:  the same is a leader's own file in a sharded run, with its group for all ranks. Copies of
+ *          some frames go to rank 0 then, and who sent one gets no ACK before it is there.
  * Full:    a failed write is said once; the frames before it stay readable. It and all that follow
  *          are not acknowledged, so that their senders keep them; nor is what comes once the file is
  *          closed, or from a rank that was given up.
@@ -28,12 +30,20 @@
 
 struct rkt_receiver;
 
+/*
+ * Told of each frame that was written; true: a copy of it is on its way to rank 0. Its sender's ACKs
+ * wait for rkt_receiver_copied.
+ */
+typedef bool (*rkt_copy_fn)(void *ctx, int rank, const uint8_t *frame, size_t frame_bytes);
+
 struct rkt_receiver_config {
     struct rkt_transport *transport; /* on loan */
     const char *store_path;
     const struct rkt_run_info *run;
     bool needs_sync;    /* each step waits for the disk */
     const int *leaders; /* by rank: who leads its group; on loan. NULL: rank 0 leads all */
+    rkt_copy_fn copy;   /* NULL: none are made */
+    void *copy_ctx;
 };
 
 /* Makes the file. */
@@ -48,6 +58,17 @@ typedef void (*rkt_heard_fn)(void *ctx, int rank);
 /* Take what has come, some hundred frames at most; true when there was any. */
 bool rkt_receiver_step(struct rkt_receiver *receiver, rkt_heard_fn heard, void *heard_ctx);
 
+/* A copy that copy_fn announced for this rank is written. */
+void rkt_receiver_copied(struct rkt_receiver *receiver, int rank);
+
+/*
+ * The group of this leader is in a further file of the run, which is named here. What comes of its
+ * members in bundles are copies; what comes of one itself is what its leader, which is lost, did not
+ * acknowledge, and all that follows.
+ */
+enum rkt_status rkt_receiver_add_shard(struct rkt_receiver *receiver,
+                                       const struct rkt_shard_info *shard, struct rkt_error *err);
+
 /* From now on nothing of this rank is stored: it was given up. */
 void rkt_receiver_ignore(struct rkt_receiver *receiver, int rank);
 
@@ -55,6 +76,9 @@ void rkt_receiver_ignore(struct rkt_receiver *receiver, int rank);
 enum rkt_status rkt_receiver_append(struct rkt_receiver *receiver, enum rkt_frame_kind kind,
                                     uint32_t source, const uint8_t *raw, size_t raw_bytes,
                                     struct rkt_error *err);
+
+/* All that was appended is on the disk, and seen by other hosts: waits for it. */
+enum rkt_status rkt_receiver_sync(struct rkt_receiver *receiver, struct rkt_error *err);
 
 /* RKT_ERR_IO: the file is not whole, because of this or of an earlier failure. */
 enum rkt_status rkt_receiver_close(struct rkt_receiver *receiver, struct rkt_error *err);

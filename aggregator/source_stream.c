@@ -10,12 +10,14 @@ struct stream {
     uint32_t next_seq;
     bool is_known;
     bool has_end;
+    bool is_restarted; /* any seq may be next */
 };
 
 struct rank_streams {
     struct stream *items;
     size_t count;
     size_t cap;
+    bool has_gaps; /* by intent: most frames go elsewhere */
     struct rkt_stream_counts counts;
 };
 
@@ -100,17 +102,32 @@ enum rkt_stream_verdict rkt_source_streams_check(struct rkt_source_streams *stre
         of_rank->counts.bad_count++;
         return RKT_STREAM_BAD;
     }
-    ahead = (int32_t)(head.seq - stream->next_seq);
+    ahead = stream->is_restarted ? 0 : (int32_t)(head.seq - stream->next_seq);
     if (ahead < 0) {
         of_rank->counts.duplicate_count++;
         return RKT_STREAM_DUPLICATE;
     }
-    of_rank->counts.gap_count += (uint32_t)ahead;
+    if (!of_rank->has_gaps)
+        of_rank->counts.gap_count += (uint32_t)ahead;
     of_rank->counts.frame_count++;
     stream->next_seq = head.seq + 1;
     stream->is_known = true;
+    stream->is_restarted = false;
     stream->has_end = stream->has_end || head.kind == RKT_FRAME_END;
     return RKT_STREAM_TAKE;
+}
+
+void rkt_source_streams_expect_some(struct rkt_source_streams *streams, int rank)
+{
+    streams->ranks[rank].has_gaps = true;
+}
+
+void rkt_source_streams_restart(struct rkt_source_streams *streams, int rank)
+{
+    struct rank_streams *of_rank = &streams->ranks[rank];
+
+    for (size_t i = 0; i < of_rank->count; i++)
+        of_rank->items[i].is_restarted = true;
 }
 
 void rkt_source_streams_refuse(struct rkt_source_streams *streams, int rank)

@@ -42,6 +42,13 @@ enum rkt_stream_verdict rkt_source_streams_check(struct rkt_source_streams *stre
                                                  const uint8_t *frame, size_t frame_bytes,
                                                  struct rkt_error *err);
 
+/*
+ * Its frames are elsewhere, in a file of its leader; here only some come, so that gaps mean nothing.
+ */
+void rkt_source_streams_expect_some(struct rkt_source_streams *streams, int rank);
+/* From now on all come again, from any number on: of each source the next is taken. */
+void rkt_source_streams_restart(struct rkt_source_streams *streams, int rank);
+
 /* Something else of this rank that is not stored: counts as bad. */
 void rkt_source_streams_refuse(struct rkt_source_streams *streams, int rank);
 

@@ -11,13 +11,14 @@
 #define RUN_HEAD_BYTES 24u /* magic, major, type, flags, value, time namespace */
 #define STEP_BYTES 8u      /* behind the texts, where there is one */
 #define LEADER_BYTES 4u    /* behind those, where there is one */
+#define RUN_ID_BYTES 8u
 #define CLOCK_HEAD_BYTES 28u
 #define STAMPS_BYTES 32u
 
 _Static_assert(RKT_SOURCE_COUNT_MAX <= RKT_STORE_SOURCE_COUNT_MAX, "the store takes all numbers");
-_Static_assert(RUN_HEAD_BYTES + 3 + 40 + 128 + 128 + STEP_BYTES + LEADER_BYTES <=
+_Static_assert(RUN_HEAD_BYTES + 3 + 40 + 128 + 128 + STEP_BYTES + LEADER_BYTES + RUN_ID_BYTES <=
                    RKT_RUN_MESSAGE_BYTES_MAX,
-               "texts, step and leader fit");
+               "texts and numbers fit");
 _Static_assert(CLOCK_HEAD_BYTES + RKT_CLOCK_KEPT_MAX * STAMPS_BYTES <= RKT_CLOCK_MESSAGE_BYTES_MAX,
                "kept exchanges fit");
 
@@ -46,6 +47,42 @@ static const uint8_t *get_text(const uint8_t *at, const uint8_t *end, char *text
     return at + len;
 }
 
+/* What is behind the texts, each where the flags say that it is there. */
+static uint8_t *put_numbers(uint8_t *at, const struct rkt_run_message *message)
+{
+    if (message->flags & RKT_RUN_FLAG_HAS_STEP) {
+        rkt_put_u64(at, message->step);
+        at += STEP_BYTES;
+    }
+    if (message->flags & RKT_RUN_FLAG_HAS_LEADER) {
+        rkt_put_u32(at, message->leader);
+        at += LEADER_BYTES;
+    }
+    if (message->flags & RKT_RUN_FLAG_SHARDED) {
+        rkt_put_u64(at, message->run_id);
+        at += RUN_ID_BYTES;
+    }
+    return at;
+}
+
+/* False: the message is cut. */
+static bool get_numbers(const uint8_t *at, const uint8_t *end, struct rkt_run_message *message)
+{
+    size_t step_bytes = message->flags & RKT_RUN_FLAG_HAS_STEP ? STEP_BYTES : 0;
+    size_t leader_bytes = message->flags & RKT_RUN_FLAG_HAS_LEADER ? LEADER_BYTES : 0;
+    size_t run_id_bytes = message->flags & RKT_RUN_FLAG_SHARDED ? RUN_ID_BYTES : 0;
+
+    if ((size_t)(end - at) < step_bytes + leader_bytes + run_id_bytes)
+        return false;
+    if (step_bytes > 0)
+        message->step = rkt_get_u64(at);
+    if (leader_bytes > 0)
+        message->leader = rkt_get_u32(at + step_bytes);
+    if (run_id_bytes > 0)
+        message->run_id = rkt_get_u64(at + step_bytes + leader_bytes);
+    return true;
+}
+
 size_t rkt_run_message_encode(const struct rkt_run_message *message, uint8_t *buf)
 {
     uint8_t *at = buf + RUN_HEAD_BYTES;
@@ -59,31 +96,7 @@ size_t rkt_run_message_encode(const struct rkt_run_message *message, uint8_t *bu
     at = put_text(at, message->boot_id, sizeof(message->boot_id));
     at = put_text(at, message->host, sizeof(message->host));
     at = put_text(at, message->text, sizeof(message->text));
-    if (message->flags & RKT_RUN_FLAG_HAS_STEP) {
-        rkt_put_u64(at, message->step);
-        at += STEP_BYTES;
-    }
-    if (message->flags & RKT_RUN_FLAG_HAS_LEADER) {
-        rkt_put_u32(at, message->leader);
-        at += LEADER_BYTES;
-    }
-    return (size_t)(at - buf);
-}
-
-/* What the flags say is behind the texts; false when it is not. */
-static bool get_numbers(const uint8_t *at, const uint8_t *end, struct rkt_run_message *message)
-{
-    bool has_step = message->flags & RKT_RUN_FLAG_HAS_STEP;
-    bool has_leader = message->flags & RKT_RUN_FLAG_HAS_LEADER;
-    size_t need = (has_step ? STEP_BYTES : 0) + (has_leader ? LEADER_BYTES : 0);
-
-    if ((size_t)(end - at) < need)
-        return false;
-    if (has_step)
-        message->step = rkt_get_u64(at);
-    if (has_leader)
-        message->leader = rkt_get_u32(at + (has_step ? STEP_BYTES : 0));
-    return true;
+    return (size_t)(put_numbers(at, message) - buf);
 }
 
 enum rkt_status rkt_run_message_decode(const uint8_t *buf, size_t len_bytes,

@@ -19,8 +19,17 @@
  * Where WELCOME names a leader, frames go to that sidecar, and are acknowledged by it (bundle.h).
  *
  *     sidecar                                leader of its group
- *     HEARTBEAT each second          ->  <-  HEARTBEAT, as an answer
- *     frames                         ->  <-  ACK (written by rank 0)
+ *     HEARTBEAT each second          ->  <-  HEARTBEAT, or STORE_FAILED, as an answer
+ *     frames                         ->  <-  ACK (written)
+ *
+ * Where WELCOME says that the run is sharded, a leader has a file of its own, a shard:
+ *
+ *     leader                                 rank 0 (aggregator)
+ *     SHARD_READY each second        ->      it is there, and empty
+ *                                    <-      SHARD_TAKEN (named in the timeline: write) or
+ *                                            SHARD_REFUSED (not seen here: be a relay)
+ *                                    <-      SHARD_CLOSE: all are flushed
+ *     SHARD_CLOSED (0: it is whole)  ->
  *
  * A clock burst, one child at a time; while it lasts both sides poll without sleeping:
  *
@@ -66,6 +75,11 @@ enum rkt_run_type {
     RKT_RUN_TOGGLE = 9,  /* the user wants the capture window opened or closed on all ranks */
     RKT_RUN_WINDOW = 10, /* the order that rank 0 makes of it */
     RKT_RUN_STORE_FAILED = 11,
+    RKT_RUN_SHARD_READY = 12,
+    RKT_RUN_SHARD_TAKEN = 13,
+    RKT_RUN_SHARD_REFUSED = 14,
+    RKT_RUN_SHARD_CLOSE = 15,
+    RKT_RUN_SHARD_CLOSED = 16,
 };
 
 enum rkt_run_flag {
@@ -76,6 +90,7 @@ enum rkt_run_flag {
     RKT_RUN_FLAG_HAS_STEP = 16,    /* the message has a step */
     RKT_RUN_FLAG_IS_OPEN = 32,     /* TOGGLE: capture is open; WINDOW: it shall be */
     RKT_RUN_FLAG_HAS_LEADER = 64,  /* WELCOME: the message has a leader */
+    RKT_RUN_FLAG_SHARDED = 128,    /* WELCOME: leaders write files; the message has a run_id */
 };
 
 struct rkt_run_message {
@@ -84,6 +99,7 @@ struct rkt_run_message {
     /*
      * HELLO: the job's rank. JOB_FAILED: exit code as a shell shows it. ABORT: the failed rank.
      * LEAVE: exit code of the first failed job, 0 when none failed. WELCOME: a free port.
+     * SHARD_CLOSED: 0 when the file has its trailer.
      */
     int32_t value;
     uint64_t time_namespace; /* HELLO: inode of /proc/self/ns/time; 0 unknown */
@@ -93,6 +109,7 @@ struct rkt_run_message {
      */
     uint64_t step;
     uint32_t leader;  /* where the flags say so: the rank that frames go to */
+    uint64_t run_id;  /* where the flags say so: of all files of this run */
     char boot_id[40]; /* HELLO: two sidecars with equal ids and namespaces share a clock */
     char host[128];   /* HELLO, WELCOME: the sender's host */
     char text[128];   /* REFUSED: why */

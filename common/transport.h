@@ -10,8 +10,8 @@
  *          of mpi.h), local (one process, a queue), loop (tests: drops, delays, duplicates).
  * Order:   messages from one sender with one tag arrive in the order sent. Rank 0 holds a
  *          sidecar and the aggregator, a leader a sidecar and a relay, so a tag has one direction:
- *          what goes up is received by the aggregator or the relay, what goes down by a sidecar
- *          (a bundle's acknowledgement by the relay). A send to oneself is allowed.
+ *          what goes up is received by the aggregator or the relay, what goes down by a sidecar,
+ *          or where the tag says so by the relay. A send to oneself is allowed.
  * Threads: one thread makes all calls of a process.
  * Waiting: no call blocks (create may: MPI_Init). Poll and sleep in between.
  * Lost peers: a send to a dead peer stalls without an error; callers keep timeouts. It takes
@@ -33,6 +33,7 @@ enum rkt_tag {
     RKT_TAG_CLOCK_DOWN = 6,   /* clock exchanges */
     RKT_TAG_BUNDLE = 7,       /* up, leader to rank 0: frames of a group (bundle.h) */
     RKT_TAG_BUNDLE_ACK = 8,   /* down to the leader: frames written (bundle.h) */
+    RKT_TAG_LEADER_DOWN = 9,  /* down to the leader: the run protocol, of its file */
     RKT_TAG_COUNT
 };
 

@@ -31,6 +31,7 @@ struct run_options {
     struct rkt_window_options when;
     const char *on_usr2;
     const char *fan_in;
+    const char *store;
     uint64_t spool_bytes;
     const char *spool_dir;
     bool needs_sync;
@@ -64,6 +65,10 @@ static const struct rkt_option OPTIONS[] = {
      "way of the records to rank 0: star, from every rank; tree, by one rank of each node; tree:K, "
      "by "
      "every K-th rank; auto: tree from 65 nodes on"},
+    {"store", 0, "RANKTRACE_STORE", RKT_OPTION_STRING, FIELD(store), "HOW", "auto",
+     "single: one timeline, written by rank 0; sharded: a file per node beside it, where all nodes "
+     "share "
+     "the output folder; auto: sharded from 65 nodes on"},
     {"no-report", 0, "RANKTRACE_NO_REPORT", RKT_OPTION_FLAG, FIELD(has_no_report), NULL, NULL,
      "stop after the timeline"},
     {"hold", 0, "RANKTRACE_HOLD", RKT_OPTION_DURATION, FIELD(hold_ns), "TIME", "30s",
@@ -249,7 +254,7 @@ static enum rkt_status check(const struct run_options *options, char *const *com
     if (status == RKT_OK)
         status = read_on_usr2(options->on_usr2, &config->on_usr2, err);
     if (status == RKT_OK)
-        status = rkt_fan_in_read(options->fan_in, &fan_in, err);
+        status = rkt_fan_in_read(options->fan_in, options->store, &fan_in, err);
     if (status != RKT_OK)
         return status;
     config->job.plan.has_no_nvtx = !(capture.mask & RKT_CAPTURE_NVTX);
@@ -330,6 +335,7 @@ static bool export_storage(const struct run_options *options)
     return setenv("RANKTRACE_SPOOL", bytes, 1) == 0 &&
            setenv("RANKTRACE_FSYNC", options->needs_sync ? "1" : "0", 1) == 0 &&
            setenv("RANKTRACE_FAN_IN", options->fan_in, 1) == 0 &&
+           setenv("RANKTRACE_STORE", options->store, 1) == 0 &&
            (!options->spool_dir || setenv("RANKTRACE_SPOOL_DIR", options->spool_dir, 1) == 0);
     /* NOLINTEND(concurrency-mt-unsafe) */
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "agent/control.h"
@@ -63,6 +64,16 @@ static int job_rank(const struct program *program)
                                           : rkt_transport_rank(program->transport);
 }
 
+/* Never 0, which is unknown. */
+static uint64_t random_id(void)
+{
+    uint64_t id = 0;
+
+    if (getrandom(&id, sizeof(id), 0) != (ssize_t)sizeof(id) || id == 0)
+        id = rkt_now_real_ns();
+    return id;
+}
+
 static void describe_run(struct program *program)
 {
     struct rkt_run_info *run = &program->run;
@@ -70,7 +81,8 @@ static void describe_run(struct program *program)
 
     *run = (struct rkt_run_info){.producer = RKT_PRODUCER_CAPTURE,
                                  .reference_clock = RKT_CLOCK_MONOTONIC_RAW,
-                                 .start_realtime_ns = rkt_now_real_ns()};
+                                 .start_realtime_ns = rkt_now_real_ns(),
+                                 .run_id = random_id()};
     if (!program->options.per_node)
         run->rank_count = (uint32_t)rkt_transport_size(program->transport);
     else if (world_size > rkt_transport_size(program->transport))
@@ -81,11 +93,12 @@ static void describe_run(struct program *program)
 }
 
 /* NULL: rank 0 leads all, or memory is out. The caller's, free(). */
-static int *make_groups(const struct program *program)
+static int *make_groups(const struct program *program, bool *is_sharded_out)
 {
     int *leaders = calloc((size_t)rkt_transport_size(program->transport), sizeof(*leaders));
 
-    if (leaders && !rkt_fan_in_groups(&program->options.groups, program->transport, leaders)) {
+    if (leaders &&
+        !rkt_fan_in_groups(&program->options.groups, program->transport, leaders, is_sharded_out)) {
         free(leaders);
         leaders = NULL;
     }
@@ -116,8 +129,7 @@ static enum rkt_status create_aggregator(struct program *program, struct rkt_err
     if (snprintf(program->store_path, sizeof(program->store_path), "%s/timeline.rkt",
                  program->options.output) >= (int)sizeof(program->store_path))
         return rkt_fail(err, RKT_ERR_INVALID, "the path of the output folder is too long");
-    describe_run(program);
-    leaders = make_groups(program);
+    leaders = make_groups(program, &config.is_sharded);
     config.leaders = leaders;
     status = rkt_aggregator_create(&config, rkt_now_raw_ns(), &program->aggregator, err);
     free(leaders);
@@ -196,6 +208,7 @@ static enum rkt_status create(struct program *program, bool *has_refused, struct
     /* From here on beside the job; until here it waits for us, and MPI_Init may not starve. */
     (void)nice(SIDECAR_NICE);
     rkt_log_init(rkt_transport_rank(program->transport));
+    describe_run(program);
     name_spool(program);
     status = create_aggregator(program, err);
     if (status == RKT_OK)
@@ -230,17 +243,39 @@ static void step_end(struct program *program, uint64_t now_ns)
         rkt_aggregator_release(program->aggregator, now_ns);
 }
 
-/* Where there can be no relay its members hear nothing of it, and send to rank 0 after a while. */
-static bool step_relay(struct program *program)
+/* A path that is too long is as one that cannot be opened: the relay says so, and passes on. */
+static enum rkt_status create_relay(struct program *program, const struct rkt_sidecar_lead *lead,
+                                    struct rkt_error *err)
 {
+    struct rkt_relay_config config = {.transport = program->transport,
+                                      .shard_run = &program->run,
+                                      .needs_sync = program->options.needs_sync};
+    char name[RKT_SHARD_FILE_BYTES];
+    char path[sizeof(program->store_path)];
+
+    if (lead->has_shard) {
+        program->run.run_id = lead->run_id;
+        program->run.is_part = true;
+        rkt_shard_file_name(lead->run_id, lead->rank, name);
+        (void)snprintf(path, sizeof(path), "%s/%s", program->options.output, name);
+        config.shard_path = path;
+    }
+    return rkt_relay_create(&config, &program->relay, err);
+}
+
+/* Where there can be no relay its members hear nothing of it, and send to rank 0 after a while. */
+static bool step_relay(struct program *program, uint64_t now_ns)
+{
+    struct rkt_sidecar_lead lead;
     struct rkt_error err = {0};
 
-    if (!program->relay && !program->has_no_relay && rkt_sidecar_is_leader(program->sidecar) &&
-        rkt_relay_create(program->transport, &program->relay, &err) != RKT_OK) {
+    if (!program->relay && !program->has_no_relay &&
+        rkt_sidecar_is_leader(program->sidecar, &lead) &&
+        create_relay(program, &lead, &err) != RKT_OK) {
         program->has_no_relay = true;
         rkt_log(RKT_LOG_ERROR, "sidecar", "cannot lead its group", "reason=\"%s\"", err.text);
     }
-    return program->relay && rkt_relay_step(program->relay);
+    return program->relay && rkt_relay_step(program->relay, now_ns);
 }
 
 static bool is_done(const struct program *program, struct rkt_sidecar_leave *leave_out)
@@ -260,7 +295,7 @@ static struct rkt_sidecar_leave loop(struct program *program)
         uint64_t sleep_ns;
 
         rkt_sidecar_step(program->sidecar, now_ns, &activity);
-        activity.wants_soon |= step_relay(program);
+        activity.wants_soon |= step_relay(program, now_ns);
         if (program->aggregator) {
             activity.wants_now |= rkt_aggregator_step(program->aggregator, now_ns);
             step_end(program, now_ns);

@@ -33,6 +33,8 @@ static const struct rkt_option OPTIONS[] = {
      "rank 0: acknowledge records when they are on the disk, not when they are written"},
     {"fan-in", 0, "RANKTRACE_FAN_IN", RKT_OPTION_STRING, FIELD(fan_in), "HOW", "auto",
      "rank 0: which sidecars send to it: star, tree, tree:K or auto"},
+    {"store", 0, "RANKTRACE_STORE", RKT_OPTION_STRING, FIELD(store), "HOW", "auto",
+     "rank 0: whether leaders write files of their own: single, sharded or auto"},
     {"queue-bytes", 0, "RANKTRACE_QUEUE_BYTES", RKT_OPTION_BYTES, FIELD(queue_bytes), "SIZE",
      "16MiB", "frames held in memory for rank 0 before they go to the spool"},
     {"spool", 0, "RANKTRACE_SPOOL", RKT_OPTION_BYTES, FIELD(spool_bytes), "SIZE", "1GiB",
@@ -90,7 +92,7 @@ static enum rkt_status check(struct rkt_sidecar_options *options, struct rkt_err
     if (status == RKT_OK)
         status = rkt_capture_options_gpu_interval(&options->asked, &options->gpu_interval_ns, err);
     if (status == RKT_OK)
-        status = rkt_fan_in_read(options->fan_in, &options->groups, err);
+        status = rkt_fan_in_read(options->fan_in, options->store, &options->groups, err);
     if (status != RKT_OK)
         return status;
     options->capture_config.schedule = options->window_plan.schedule;

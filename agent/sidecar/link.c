@@ -116,15 +116,17 @@ static bool hear(struct rkt_link *link, uint64_t now_ns)
                                    &arrival, NULL);
     if (status == RKT_AGAIN || status == RKT_ERR_MPI)
         return false;
-    /* Rank 0 alone gives orders; of a leader we hear that it lives. */
+    if (status == RKT_OK)
+        status = rkt_run_message_decode(buf, arrival.len_bytes, &message, &err);
+    /* Rank 0 alone gives orders; of a leader we hear that it lives, and whether it writes. */
     if (arrival.from != 0) {
-        if (arrival.from == link->leader)
-            link->leader_heard_ns = now_ns;
+        if (arrival.from != link->leader)
+            return true;
+        link->leader_heard_ns = now_ns;
+        link->has_store_failed |= status == RKT_OK && message.type == RKT_RUN_STORE_FAILED;
         return true;
     }
     link->heard_ns = now_ns;
-    if (status == RKT_OK)
-        status = rkt_run_message_decode(buf, arrival.len_bytes, &message, &err);
     if (status == RKT_OK) {
         take(link, &message, now_ns);
     } else if (status == RKT_ERR_VERSION) {

@@ -41,7 +41,7 @@ struct rkt_link {
     bool is_refused;
     bool has_abort;
     bool has_leave;
-    bool has_store_failed;          /* rank 0 writes no more frames */
+    bool has_store_failed;          /* rank 0, or our leader, writes no more frames */
     int leader;                     /* who takes our frames; may be ourselves */
     bool has_lost_leader;           /* so that rank 0 leads now */
     bool has_window;                /* an order; the reader takes it by setting this to false */

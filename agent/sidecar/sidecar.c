@@ -357,9 +357,16 @@ void rkt_sidecar_wait(const struct rkt_sidecar *sidecar, uint64_t sleep_ns)
     (void)ppoll(polls, count, &limit, NULL);
 }
 
-bool rkt_sidecar_is_leader(const struct rkt_sidecar *sidecar)
+bool rkt_sidecar_is_leader(const struct rkt_sidecar *sidecar, struct rkt_sidecar_lead *lead_out)
 {
-    return sidecar->rank != 0 && sidecar->link.leader == sidecar->rank;
+    const struct rkt_run_message *welcome = &sidecar->link.welcome;
+
+    if (sidecar->rank == 0 || sidecar->link.leader != sidecar->rank)
+        return false;
+    lead_out->rank = (uint32_t)sidecar->rank;
+    lead_out->has_shard = (welcome->flags & RKT_RUN_FLAG_SHARDED) != 0;
+    lead_out->run_id = welcome->run_id;
+    return true;
 }
 
 bool rkt_sidecar_has_left(const struct rkt_sidecar *sidecar, struct rkt_sidecar_leave *leave_out)

@@ -63,8 +63,14 @@ struct rkt_sidecar_leave {
     int32_t value; /* what this rank should return when its job did not fail itself */
 };
 
+struct rkt_sidecar_lead {
+    uint32_t rank;   /* of the leader: this one */
+    bool has_shard;  /* it writes the frames of its group into a file of its own */
+    uint64_t run_id; /* which then has this in its RUN */
+};
+
 /* Rank 0 made it the leader of a group: its process also has to relay (aggregator/relay.h). */
-bool rkt_sidecar_is_leader(const struct rkt_sidecar *sidecar);
+bool rkt_sidecar_is_leader(const struct rkt_sidecar *sidecar, struct rkt_sidecar_lead *lead_out);
 
 /* True once there is nothing left to do. */
 bool rkt_sidecar_has_left(const struct rkt_sidecar *sidecar, struct rkt_sidecar_leave *leave_out);

@@ -83,7 +83,7 @@ static void step_joining(struct rkt_sidecar *sidecar, uint64_t now_ns)
 static const char *why_sending_ends(const struct rkt_sidecar *sidecar, uint64_t now_ns)
 {
     if (sidecar->link.has_store_failed)
-        return "rank 0 cannot write its file";
+        return "the file cannot be written any more";
     if (sidecar->link.has_leave)
         return "rank 0 has closed its file";
     if (now_ns - sidecar->job_end_ns > sidecar->config.drain_timeout_ns)

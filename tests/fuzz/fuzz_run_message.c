@@ -19,8 +19,8 @@ static void check_run(const uint8_t *data, size_t size)
         again.type != message.type || again.flags != message.flags ||
         again.value != message.value || again.time_namespace != message.time_namespace ||
         again.step != message.step || again.leader != message.leader ||
-        strcmp(again.boot_id, message.boot_id) != 0 || strcmp(again.host, message.host) != 0 ||
-        strcmp(again.text, message.text) != 0)
+        again.run_id != message.run_id || strcmp(again.boot_id, message.boot_id) != 0 ||
+        strcmp(again.host, message.host) != 0 || strcmp(again.text, message.text) != 0)
         abort();
 }
 

@@ -7,4 +7,10 @@ rkt_test(unit_clock_burst SOURCES test_clock_burst.c LINK rkt_sidecar rkt_aggreg
 rkt_test(unit_run SOURCES test_run.c loop_run.c LINK rkt_sidecar rkt_aggregator Threads::Threads LABELS unit)
 rkt_test(unit_receiver SOURCES test_receiver.c LINK rkt_aggregator LABELS unit)
 target_link_options(unit_receiver PRIVATE LINKER:--wrap=fdatasync)
-rkt_test(unit_tree SOURCES test_tree.c loop_run.c LINK rkt_sidecar rkt_aggregator Threads::Threads LABELS unit)
+foreach(kind tree sharded)
+  rkt_test(unit_${kind} SOURCES test_${kind}.c tree_run.c loop_run.c
+           LINK rkt_sidecar rkt_aggregator Threads::Threads LABELS unit)
+endforeach()
+foreach(module relay_shard shards)
+  rkt_test(unit_${module} SOURCES test_${module}.c sample.c LINK rkt_aggregator LABELS unit)
+endforeach()

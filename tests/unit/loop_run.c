@@ -44,16 +44,18 @@ static void make_rank(struct run *run, int number)
     assert_rkt_ok(rkt_sidecar_create(&config, run->now_ns, &rank->sidecar, &err), err);
 }
 
-struct run *run_create(int rank_count, const int *leaders)
+struct run *run_create(int rank_count, const int *leaders, bool is_sharded)
 {
     struct run *run = calloc(1, sizeof(*run));
     struct rkt_run_info info = {.producer = RKT_PRODUCER_CAPTURE,
-                                .rank_count = (uint32_t)rank_count};
+                                .rank_count = (uint32_t)rank_count,
+                                .run_id = 0x1234567890abcdef};
     struct rkt_aggregator_config config = {.run = &info,
                                            .master_host = "node-0",
                                            .master_port = 4242,
                                            .is_abort_on_failure = true,
-                                           .leaders = leaders};
+                                           .leaders = leaders,
+                                           .is_sharded = is_sharded};
     struct rkt_error err = {0};
 
     assert_in_range(rank_count, 1, RUN_RANKS_MAX);
@@ -85,6 +87,8 @@ void run_destroy(struct run *run)
         if (rank->control_fd >= 0)
             close(rank->control_fd);
         (void)unlink(rank->socket);
+        if (rank->shard_path[0])
+            (void)unlink(rank->shard_path);
     }
     rkt_store_reader_close(run->reader);
     rkt_aggregator_destroy(run->aggregator);
@@ -108,20 +112,40 @@ void run_hear(struct run_rank *rank)
     }
 }
 
+static void make_relay(struct run *run, int number, const struct rkt_sidecar_lead *lead)
+{
+    const struct rkt_run_info info = {.producer = RKT_PRODUCER_CAPTURE,
+                                      .rank_count = (uint32_t)run->rank_count,
+                                      .run_id = lead->run_id,
+                                      .is_part = true};
+    struct rkt_relay_config config = {.transport = rkt_loop_hub_transport(run->hub, number),
+                                      .shard_run = &info};
+    struct run_rank *rank = &run->ranks[number];
+    char name[RKT_SHARD_FILE_BYTES];
+    struct rkt_error err = {0};
+
+    if (lead->has_shard) {
+        rkt_shard_file_name(lead->run_id, lead->rank, name);
+        (void)snprintf(rank->shard_path, sizeof(rank->shard_path), "%s/%s",
+                       run->shard_folder ? run->shard_folder : run->folder, name);
+        config.shard_path = rank->shard_path;
+    }
+    assert_rkt_ok(rkt_relay_create(&config, &rank->relay, &err), err);
+}
+
 static void step_rank(struct run *run, int number)
 {
     struct run_rank *rank = &run->ranks[number];
     struct rkt_activity activity = {0};
-    struct rkt_error err = {0};
+    struct rkt_sidecar_lead lead;
 
     rkt_sidecar_step(rank->sidecar, run->now_ns, &activity);
     rank->has_left = rkt_sidecar_has_left(rank->sidecar, &rank->leave);
     run_hear(rank);
-    if (!rank->relay && rkt_sidecar_is_leader(rank->sidecar))
-        assert_rkt_ok(
-            rkt_relay_create(rkt_loop_hub_transport(run->hub, number), &rank->relay, &err), err);
+    if (!rank->relay && rkt_sidecar_is_leader(rank->sidecar, &lead))
+        make_relay(run, number, &lead);
     if (rank->relay && !rank->has_left)
-        (void)rkt_relay_step(rank->relay);
+        (void)rkt_relay_step(rank->relay, run->now_ns);
 }
 
 void run_step(struct run *run)

@@ -30,8 +30,9 @@ struct run_rank {
     char socket[96];
     struct rkt_sidecar *sidecar;
     struct rkt_relay *relay; /* of a leader */
-    bool is_dead;            /* gets no more turns, and its wires are cut */
-    bool is_stopped;         /* gets no turns for now: the test sets it */
+    char shard_path[400];
+    bool is_dead;    /* gets no more turns, and its wires are cut */
+    bool is_stopped; /* gets no turns for now: the test sets it */
 
     /* what the sidecar said */
     bool is_ready;
@@ -50,12 +51,16 @@ struct run {
     struct rkt_loop_hub *hub;
     struct rkt_aggregator *aggregator;
     bool is_report_held;
+    const char *shard_folder; /* NULL: as rank 0's; the test sets it */
     struct run_rank ranks[RUN_RANKS_MAX];
     struct rkt_store_reader *reader;
 };
 
-/* `leaders` by rank; NULL: rank 0 leads all. Two ranks in a row are on a node. */
-struct run *run_create(int rank_count, const int *leaders);
+/*
+ * `leaders` by rank; NULL: rank 0 leads all. is_sharded: they write files. Two ranks in a row are on a
+ * node.
+ */
+struct run *run_create(int rank_count, const int *leaders, bool is_sharded);
 void run_destroy(struct run *run);
 
 void run_step(struct run *run);

@@ -37,13 +37,24 @@ static struct nodes make_nodes(int rank_count, int per_node, bool is_dealt)
     return nodes;
 }
 
-static bool group(const char *how, struct nodes *nodes, int *leaders)
+static bool group_and_store(const char *how, const char *store, struct nodes *nodes, int *leaders,
+                            bool *is_sharded)
 {
     struct rkt_fan_in fan_in;
     struct rkt_error err = {0};
 
-    assert_rkt_ok(rkt_fan_in_read(how, &fan_in, &err), err);
-    return rkt_fan_in_groups(&fan_in, &nodes->base, leaders);
+    assert_rkt_ok(rkt_fan_in_read(how, store, &fan_in, &err), err);
+    return rkt_fan_in_groups(&fan_in, &nodes->base, leaders, is_sharded);
+}
+
+/* Into one file. */
+static bool group(const char *how, struct nodes *nodes, int *leaders)
+{
+    bool is_sharded = true;
+    bool has_leaders = group_and_store(how, "single", nodes, leaders, &is_sharded);
+
+    assert_false(is_sharded);
+    return has_leaders;
 }
 
 static int count_leaders(const int *leaders, int rank_count)
@@ -126,6 +137,37 @@ static void auto_is_a_star_up_to_its_limit(void **state)
     }
 }
 
+static void files_of_leaders_are_asked_for_or_for_many_nodes(void **state)
+{
+    static const struct {
+        const char *what, *how, *store;
+        int rank_count, per_node, leader_count; /* 0: one file */
+    } CASES[] = {
+        {"one node", "auto", "sharded", 8, 8, 0},
+        {"two nodes that ask for it", "auto", "sharded", 16, 8, 2},
+        {"nodes of one sidecar, each with a file", "tree", "sharded", 4, 1, 4},
+        {"rows", "tree:2", "sharded", 5, 5, 3},
+        {"as many nodes as one file has", "auto", "auto", 64, 1, 0},
+        {"a node more", "auto", "auto", 65, 1, 65},
+        {"a node more, and a star", "star", "auto", 65, 1, 0},
+        {"a node more, and rows", "tree:8", "auto", 65, 1, 9},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        struct nodes nodes = make_nodes(CASES[i].rank_count, CASES[i].per_node, false);
+        int leaders[RANKS_MAX] = {0};
+        bool is_sharded = false;
+        int got = 0;
+
+        if (group_and_store(CASES[i].how, CASES[i].store, &nodes, leaders, &is_sharded) &&
+            is_sharded)
+            got = count_leaders(leaders, CASES[i].rank_count);
+        if (got != CASES[i].leader_count)
+            fail_msg("%s: %d leaders, not %d", CASES[i].what, got, CASES[i].leader_count);
+    }
+}
+
 static void other_words_are_refused(void **state)
 {
     static const char *const WORDS[] = {
@@ -137,10 +179,23 @@ static void other_words_are_refused(void **state)
         struct rkt_fan_in fan_in;
         struct rkt_error err = {0};
 
-        if (rkt_fan_in_read(WORDS[i], &fan_in, &err) != RKT_ERR_INVALID ||
+        if (rkt_fan_in_read(WORDS[i], "auto", &fan_in, &err) != RKT_ERR_INVALID ||
             !strstr(err.text, "--fan-in") || !strstr(err.text, WORDS[i]))
             fail_msg("'%s': %s", WORDS[i], err.text);
     }
+}
+
+static void what_cannot_be_together_is_refused(void **state)
+{
+    struct rkt_fan_in fan_in;
+    struct rkt_error err = {0};
+
+    (void)state;
+    assert_rkt_status(rkt_fan_in_read("star", "sharded", &fan_in, &err), RKT_ERR_INVALID);
+    assert_non_null(strstr(err.text, "--fan-in star"));
+    assert_rkt_status(rkt_fan_in_read("tree", "sharded", &fan_in, &err), RKT_OK);
+    assert_rkt_status(rkt_fan_in_read("tree", "many", &fan_in, &err), RKT_ERR_INVALID);
+    assert_non_null(strstr(err.text, "'many'"));
 }
 
 int main(void)
@@ -151,7 +206,9 @@ int main(void)
         cmocka_unit_test(rows_are_led_by_their_first_and_one_alone_by_rank_0),
         cmocka_unit_test(one_group_is_rank_0s_own),
         cmocka_unit_test(auto_is_a_star_up_to_its_limit),
+        cmocka_unit_test(files_of_leaders_are_asked_for_or_for_many_nodes),
         cmocka_unit_test(other_words_are_refused),
+        cmocka_unit_test(what_cannot_be_together_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,6 +95,14 @@ static void give(struct fixture *f, int from, enum rkt_tag tag, const uint8_t *b
     assert_true(rkt_receiver_step(f->receiver, ignore_rank, NULL));
 }
 
+static void send_direct(struct fixture *f, int rank)
+{
+    uint8_t frame[FRAME_BYTES];
+
+    make_frame(f, rank, frame);
+    give(f, rank, RKT_TAG_FRAME, frame, sizeof(frame));
+}
+
 /* The same bytes again, where nothing was added. */
 static void send_bundle(struct fixture *f, int from)
 {
@@ -238,20 +246,77 @@ static void a_bundle_after_one_that_was_lost_is_refused(void **state)
 static void a_member_may_send_itself_and_nothing_is_stored_twice(void **state)
 {
     struct fixture *f = *state;
-    uint8_t frame[FRAME_BYTES];
 
     add(f, 3, 3);
     add(f, 3, 3);
     f->seqs[3] = 0;
-    for (int i = 0; i < 3; i++) {
-        make_frame(f, 3, frame);
-        give(f, 3, RKT_TAG_FRAME, frame, sizeof(frame));
-    }
+    for (int i = 0; i < 3; i++)
+        send_direct(f, 3);
     send_bundle(f, LEADER);
     assert_int_equal(acked_count(f, LEADER), 2);
     assert_int_equal(counts_of(f, 3).frame_count, 3);
     assert_int_equal(counts_of(f, 3).duplicate_count, 2);
     assert_int_equal(counts_of(f, 3).gap_count, 0);
+}
+
+/* ---- groups with a file of their own ---- */
+
+static void add_shard(struct fixture *f)
+{
+    struct rkt_shard_info shard = {.file = "shard.rkt", .host = "node", .rank = LEADER};
+    struct rkt_error err = {0};
+
+    assert_rkt_ok(rkt_receiver_add_shard(f->receiver, &shard, &err), err);
+}
+
+static void between_copies_nothing_is_missing(void **state)
+{
+    struct fixture *f = *state;
+
+    add_shard(f);
+    add(f, 3, 3);
+    f->seqs[3] = 20;
+    add(f, 3, 3);
+    send_bundle(f, LEADER);
+    send_direct(f, 4); /* of another group, where all come */
+    f->seqs[4] = 3;
+    send_direct(f, 4);
+    assert_int_equal(counts_of(f, 3).frame_count, 2);
+    assert_int_equal(counts_of(f, 3).gap_count, 0);
+    assert_int_equal(counts_of(f, 4).gap_count, 2);
+}
+
+/*
+ * The leader wrote frames 5 to 9, sent a copy of 9, and was lost with its disk before it acknowledged
+ * them: 5 to 9 come again, and are no copies of what is here.
+ */
+static void what_a_lost_leader_did_not_acknowledge_is_stored_though_a_copy_was_ahead(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t late[FRAME_BYTES];
+
+    add_shard(f);
+    f->seqs[3] = 9;
+    add(f, 3, 3);
+    send_bundle(f, LEADER);
+    f->seqs[3] = 5;
+    for (int i = 0; i < 3; i++)
+        send_direct(f, 3);
+    assert_int_equal(counts_of(f, 3).frame_count, 1 + 3);
+    /* from now on it is its only way: what the leader still brings moves nothing */
+    begin_bundle(f, 1);
+    f->seqs[3] = 12;
+    add(f, 3, 3);
+    send_bundle(f, LEADER);
+    assert_int_equal(acked_count(f, LEADER), 2);
+    assert_int_equal(counts_of(f, 3).frame_count, 4);
+    f->seqs[3] = 8;
+    send_direct(f, 3);
+    f->seqs[3] = 8;
+    make_frame(f, 3, late); /* and among its own each comes once */
+    give(f, 3, RKT_TAG_FRAME, late, sizeof(late));
+    assert_int_equal(counts_of(f, 3).frame_count, 5);
+    assert_int_equal(counts_of(f, 3).duplicate_count, 1);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -266,6 +331,8 @@ int main(void)
         CASE(a_bundle_that_comes_twice_is_stored_once_and_acknowledged_again),
         CASE(a_bundle_after_one_that_was_lost_is_refused),
         CASE(a_member_may_send_itself_and_nothing_is_stored_twice),
+        CASE(between_copies_nothing_is_missing),
+        CASE(what_a_lost_leader_did_not_acknowledge_is_stored_though_a_copy_was_ahead),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

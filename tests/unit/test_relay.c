@@ -18,17 +18,20 @@ struct fixture {
     struct rkt_relay *relay;
     uint8_t *buf; /* of RKT_BUNDLE_BYTES_MAX */
     uint64_t got_count;
+    uint64_t now_ns;
 };
 
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
+    struct rkt_relay_config config = {0};
     struct rkt_error err = {0};
 
     f->buf = malloc(RKT_BUNDLE_BYTES_MAX);
     assert_non_null(f->buf);
     assert_rkt_ok(rkt_loop_hub_create(RANKS, 1, &f->hub, &err), err);
-    assert_rkt_ok(rkt_relay_create(rkt_loop_hub_transport(f->hub, LEADER), &f->relay, &err), err);
+    config.transport = rkt_loop_hub_transport(f->hub, LEADER);
+    assert_rkt_ok(rkt_relay_create(&config, &f->relay, &err), err);
     *state = f;
     return 0;
 }
@@ -80,7 +83,7 @@ static void acknowledge(struct fixture *f, int from, uint64_t count)
     assert_int_equal(rkt_transport_send(rkt_loop_hub_transport(f->hub, from), LEADER,
                                         RKT_TAG_BUNDLE_ACK, buf, sizeof(buf), NULL),
                      RKT_OK);
-    (void)rkt_relay_step(f->relay);
+    (void)rkt_relay_step(f->relay, f->now_ns);
 }
 
 /* Frames of which this member was told that they are written. */
@@ -102,7 +105,7 @@ static uint32_t acks_of(struct fixture *f, int member)
 static void frames_of_many_members_are_one_message(void **state)
 {
     struct fixture *f = *state;
-    struct rkt_bundle bundle;
+    struct rkt_bundle bundle = {0};
     struct rkt_bundle_entry entry;
     uint32_t next_mark[RANKS] = {0};
 
@@ -110,7 +113,7 @@ static void frames_of_many_members_are_one_message(void **state)
         for (int member = LEADER; member < RANKS; member++)
             send_frame(f, member, mark, 100);
     }
-    assert_true(rkt_relay_step(f->relay));
+    assert_true(rkt_relay_step(f->relay, f->now_ns));
     assert_true(take_bundle(f, &bundle));
     assert_int_equal(bundle.head.frame_count, 15);
     while (rkt_bundle_next(&bundle, &entry)) {
@@ -119,20 +122,20 @@ static void frames_of_many_members_are_one_message(void **state)
         assert_int_equal(entry.frame[0], next_mark[entry.from]++); /* in each one's order */
     }
     assert_false(take_bundle(f, &bundle));
-    assert_false(rkt_relay_step(f->relay));
+    assert_false(rkt_relay_step(f->relay, f->now_ns));
 }
 
 static void a_member_gets_an_ack_when_rank_0_has_written_and_not_before(void **state)
 {
     struct fixture *f = *state;
-    struct rkt_bundle bundle;
+    struct rkt_bundle bundle = {0};
 
     send_frame(f, 3, 0, 10);
     send_frame(f, 3, 1, 10);
-    (void)rkt_relay_step(f->relay);
+    (void)rkt_relay_step(f->relay, f->now_ns);
     send_frame(f, 4, 0, 10);
     send_frame(f, LEADER, 0, 10);
-    (void)rkt_relay_step(f->relay);
+    (void)rkt_relay_step(f->relay, f->now_ns);
     while (take_bundle(f, &bundle)) {
     }
     assert_int_equal(acks_of(f, 3), 0);
@@ -151,7 +154,7 @@ static void acknowledgements_that_cannot_be_change_nothing(void **state)
 
     send_frame(f, 3, 0, 10);
     send_frame(f, 3, 1, 10);
-    (void)rkt_relay_step(f->relay);
+    (void)rkt_relay_step(f->relay, f->now_ns);
     acknowledge(f, 0, 3); /* of more than was sent */
     acknowledge(f, 4, 2); /* from another than rank 0 */
     assert_int_equal(acks_of(f, 3), 0);
@@ -167,13 +170,13 @@ static void memory_is_bounded_however_slow_rank_0_is(void **state)
     struct fixture *f = *state;
     struct rkt_transport *leader = rkt_loop_hub_transport(f->hub, LEADER);
     size_t frame_bytes = RKT_BUNDLE_FULL_BYTES / 2;
-    struct rkt_bundle bundle;
+    struct rkt_bundle bundle = {0};
     struct rkt_arrival arrival;
     uint32_t left = 0;
 
     for (uint8_t i = 0; i < 40; i++) {
         send_frame(f, 3, i, frame_bytes);
-        (void)rkt_relay_step(f->relay);
+        (void)rkt_relay_step(f->relay, f->now_ns);
     }
     for (uint32_t i = 0; i < RKT_BUNDLE_CREDITS; i++) {
         assert_true(take_bundle(f, &bundle));
@@ -201,7 +204,7 @@ static void heartbeats_are_answered_and_nobody_else_is_spoken_to(void **state)
     assert_int_equal(rkt_transport_send(rkt_loop_hub_transport(f->hub, 4), LEADER,
                                         RKT_TAG_CONTROL_UP, buf, len, NULL),
                      RKT_OK);
-    (void)rkt_relay_step(f->relay);
+    (void)rkt_relay_step(f->relay, f->now_ns);
     for (int rank = 0; rank < RANKS; rank++) {
         enum rkt_status status =
             rkt_transport_receive(rkt_loop_hub_transport(f->hub, rank), RKT_TAG_CONTROL_DOWN, buf,
@@ -219,13 +222,13 @@ static void heartbeats_are_answered_and_nobody_else_is_spoken_to(void **state)
 static void a_frame_that_is_too_long_keeps_its_place(void **state)
 {
     struct fixture *f = *state;
-    struct rkt_bundle bundle;
+    struct rkt_bundle bundle = {0};
     struct rkt_bundle_entry entry = {0};
 
     send_frame(f, 3, 1, 10);
     send_frame(f, 3, 2, RKT_BUNDLE_FRAME_BYTES_MAX + 1);
     send_frame(f, 3, 3, 10);
-    (void)rkt_relay_step(f->relay);
+    (void)rkt_relay_step(f->relay, f->now_ns);
     assert_true(take_bundle(f, &bundle));
     assert_int_equal(bundle.head.frame_count, 3);
     for (int i = 0; i < 2; i++)

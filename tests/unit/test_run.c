@@ -328,7 +328,7 @@ static void refusal_lets_every_sidecar_leave_before_its_job_is_traced(void **sta
 
 static int make_run(void **state)
 {
-    *state = run_create(RANKS, NULL);
+    *state = run_create(RANKS, NULL, false);
     return 0;
 }
 

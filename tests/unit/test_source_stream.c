@@ -150,15 +150,45 @@ static void source_is_open_until_its_end(void **state)
     assert_true(rkt_source_streams_is_known(f->streams, 1, 2));
 }
 
+static void gaps_that_are_expected_are_not_counted(void **state)
+{
+    struct fixture *f = *state;
+    struct rkt_stream_counts counts;
+
+    rkt_source_streams_expect_some(f->streams, 1);
+    assert_int_equal(give(f, 1, 4, 3), RKT_STREAM_TAKE);
+    assert_int_equal(give(f, 1, 4, 9), RKT_STREAM_TAKE);
+    assert_int_equal(give(f, 1, 4, 9), RKT_STREAM_DUPLICATE);
+    rkt_source_streams_counts(f->streams, 1, &counts);
+    assert_int_equal(counts.gap_count, 0);
+}
+
+static void after_a_restart_any_number_is_next_once(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(give(f, 1, 4, 9), RKT_STREAM_TAKE);
+    rkt_source_streams_restart(f->streams, 1);
+    assert_int_equal(give(f, 1, 4, 5), RKT_STREAM_TAKE);
+    assert_int_equal(give(f, 1, 4, 5), RKT_STREAM_DUPLICATE);
+    assert_int_equal(give(f, 1, 4, 4), RKT_STREAM_DUPLICATE);
+    assert_int_equal(give(f, 1, 4, 6), RKT_STREAM_TAKE);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_fixture, drop_fixture)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(frames_in_order_are_taken),    CASE(gap_is_counted_and_its_frame_taken),
-        CASE(duplicate_is_left_out),        CASE(source_of_another_rank_is_refused),
-        CASE(any_flipped_bit_is_noticed),   CASE(cut_or_longer_frame_is_refused),
+        CASE(frames_in_order_are_taken),
+        CASE(gap_is_counted_and_its_frame_taken),
+        CASE(duplicate_is_left_out),
+        CASE(source_of_another_rank_is_refused),
+        CASE(any_flipped_bit_is_noticed),
+        CASE(cut_or_longer_frame_is_refused),
         CASE(source_is_open_until_its_end),
+        CASE(gaps_that_are_expected_are_not_counted),
+        CASE(after_a_restart_any_number_is_next_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
