@@ -7,6 +7,8 @@
 
 uint64_t rkt_pace_next_ns(struct rkt_pace *pace, const struct rkt_activity *activity)
 {
+    uint64_t limit_ns = activity->is_waiting ? RKT_PACE_WAITING_NS : RKT_PACE_MAX_NS;
+
     if (activity->wants_now)
         return 0;
     if (activity->wants_soon || pace->sleep_ns < RKT_PACE_MIN_NS)
@@ -17,7 +19,7 @@ uint64_t rkt_pace_next_ns(struct rkt_pace *pace, const struct rkt_activity *acti
         pace->sleep_ns *= 2;
     if (pace->sleep_ns < RKT_PACE_MIN_NS)
         pace->sleep_ns = RKT_PACE_MIN_NS;
-    if (pace->sleep_ns > RKT_PACE_MAX_NS)
-        pace->sleep_ns = RKT_PACE_MAX_NS;
+    if (pace->sleep_ns > limit_ns)
+        pace->sleep_ns = limit_ns;
     return pace->sleep_ns;
 }

@@ -272,17 +272,18 @@ bool rkt_sidecar_is_heard(const struct rkt_sidecar *sidecar)
 static void move_own_events(struct rkt_sidecar *sidecar, uint64_t now_ns,
                             struct rkt_activity *activity)
 {
+    bool is_silent = rkt_link_is_silent(&sidecar->link, now_ns);
     struct rkt_error err = {0};
 
     if (sidecar->phase < RKT_SIDECAR_FLUSHING)
         rkt_sidecar_warn_once(sidecar, rkt_own_source_step(sidecar->own, now_ns, &err), &err);
-    if (sidecar->probe && rkt_sidecar_is_heard(sidecar) && sidecar->phase < RKT_SIDECAR_FLUSHING &&
-        rkt_clock_probe_step(sidecar->probe, &err))
+    if (sidecar->probe && rkt_sidecar_is_heard(sidecar) && !is_silent &&
+        sidecar->phase < RKT_SIDECAR_FLUSHING && rkt_clock_probe_step(sidecar->probe, &err))
         activity->wants_soon = true;
     if (sidecar->link.is_welcome && rkt_send_queue_step(sidecar->queue, &err))
         activity->wants_soon = true;
-    if (!rkt_send_queue_is_empty(sidecar->queue) && !rkt_link_is_silent(&sidecar->link, now_ns))
-        activity->wants_soon = true;
+    if (!rkt_send_queue_is_empty(sidecar->queue) && !is_silent)
+        activity->is_waiting = true;
 }
 
 /* ---- who takes our frames ---- */

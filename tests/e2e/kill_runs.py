@@ -9,17 +9,16 @@ job was killed, the store must hold every one of these records. Where the sideca
 end in its own time with its own exit code. No run may outlast its deadline. Without mpirun each run is
 alone; with it, two ranks are run and rank 1 is the one that is hit: mpirun's own exit code may then be 1.
 """
-import mmap
 import os
 import random
 import re
-import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
 import time
+
+import mpi_run
 
 BUILD = os.path.abspath(sys.argv[1])
 RUNS = int(sys.argv[2]) if len(sys.argv) > 2 else 4
@@ -30,39 +29,6 @@ JOB_MS = 1200
 JOB_CODE = 23
 DEADLINE_S = 60
 MARK_JOB = BUILD + "/tests/mark_job"
-
-
-def has_mpi():
-    return os.path.exists(BUILD + "/bin/ranktrace-sidecar-mpi") and shutil.which("mpirun")
-
-
-def descendants(pid):
-    """Process ids below pid, with their command names."""
-    found = []
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children") as f:
-            children = f.read().split()
-    except OSError:
-        return found
-    for child in children:
-        try:
-            with open(f"/proc/{child}/comm") as f:
-                found.append((int(child), f.read().strip()))
-        except OSError:
-            continue
-        found += descendants(int(child))
-    return found
-
-
-def rank_of(pid):
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as f:
-            for item in f.read().split(b"\0"):
-                if item.startswith(b"OMPI_COMM_WORLD_RANK="):
-                    return int(item.split(b"=")[1])
-    except OSError:
-        pass
-    return 0
 
 
 class Run:
@@ -80,10 +46,7 @@ class Run:
         command = [BUILD + "/bin/ranktrace", "run", "--no-report", "--on-failure", "wait", "-o",
                    folder + "/out", "--", "sh", "-c", job]
         if with_mpi:
-            mpirun = ["mpirun", "-np", "2", "--oversubscribe"]
-            if os.getuid() == 0:
-                mpirun.append("--allow-run-as-root")
-            command = mpirun + command
+            command = mpi_run.mpirun(2) + command
         self.stderr = open(folder + "/stderr", "w+")
         self.start = time.monotonic()
         self.process = subprocess.Popen(command, stderr=self.stderr, stdout=self.stderr,
@@ -92,19 +55,15 @@ class Run:
     def find(self, name):
         """The victim rank's process of that name; None when the run is over before."""
         while self.process.poll() is None and time.monotonic() - self.start < DEADLINE_S:
-            for pid, comm in descendants(self.process.pid):
-                if comm.startswith(name) and rank_of(pid) == self.victim_rank:
-                    return pid
+            pid = mpi_run.by_rank(self.process.pid, name).get(self.victim_rank)
+            if pid:
+                return pid
             time.sleep(0.005)
         return None
 
     def marks(self):
         """What the victim's threads wrote, by their own account."""
-        path = f"{self.account}.{self.victim_rank}"
-        if not os.path.exists(path) or os.path.getsize(path) == 0:
-            return 0
-        with open(path, "rb") as f, mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) as memory:
-            return sum(struct.unpack(f"{THREADS}Q", memory[:8 * THREADS]))
+        return mpi_run.marks_of(f"{self.account}.{self.victim_rank}")
 
     def wait(self):
         """The exit code; None for a hang, which is then ended."""
@@ -159,7 +118,7 @@ def kill_job(run, delay):
 
 
 def kill_sidecar(run, delay):
-    pid = run.find("ranktrace-sidec")
+    pid = run.find(mpi_run.SIDECAR)
     time.sleep(delay)
     if pid is None:
         return "the sidecar was never seen"
@@ -180,13 +139,11 @@ def kill_sidecar(run, delay):
 def main():
     rng = random.Random(SEED)
     kinds = [("job", kill_job), ("sidecar", kill_sidecar)]
-    ways = [False, True] if has_mpi() else [False]
+    ways = [False, True] if mpi_run.has_mpi(BUILD) else [False]
     has_failed = False
-    print(f"seed {SEED}, {RUNS} runs of each kind, {'with and ' if has_mpi() else ''}without mpirun",
+    print(f"seed {SEED}, {RUNS} runs of each kind, {'with and ' if True in ways else ''}without mpirun",
           flush=True)
-    for name in list(os.environ):
-        if name.startswith(("OMPI_", "PMIX_", "RANKTRACE_", "SLURM_")) or name in ("RANK", "WORLD_SIZE"):
-            del os.environ[name]
+    mpi_run.clean_environment()
     for victim, kill in kinds:
         hangs = failures = 0
         slowest = 0.0

@@ -32,6 +32,20 @@ static void awaited_answer_makes_it_quick_at_once(void **state)
     assert_int_equal(rkt_pace_next_ns(&pace, &soon), RKT_PACE_MIN_NS);
 }
 
+static void what_is_long_in_coming_is_asked_for_less_often(void **state)
+{
+    struct rkt_pace pace = {.sleep_ns = RKT_PACE_MAX_NS};
+    struct rkt_activity waiting = {.is_waiting = true};
+
+    (void)state;
+    assert_int_equal(rkt_pace_next_ns(&pace, &waiting), RKT_PACE_WAITING_NS);
+    pace.sleep_ns = RKT_PACE_MIN_NS;
+    assert_int_equal(rkt_pace_next_ns(&pace, &waiting), 2 * RKT_PACE_MIN_NS);
+    for (int i = 0; i < 10; i++)
+        (void)rkt_pace_next_ns(&pace, &waiting);
+    assert_int_equal(rkt_pace_next_ns(&pace, &waiting), RKT_PACE_WAITING_NS);
+}
+
 static void work_at_hand_allows_no_sleep(void **state)
 {
     struct rkt_pace pace = {.sleep_ns = RKT_PACE_MAX_NS};
@@ -57,6 +71,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(idle_sleep_doubles_up_to_its_limit),
         cmocka_unit_test(awaited_answer_makes_it_quick_at_once),
+        cmocka_unit_test(what_is_long_in_coming_is_asked_for_less_often),
         cmocka_unit_test(work_at_hand_allows_no_sleep),
         cmocka_unit_test(sleep_follows_how_full_the_rings_were),
     };
