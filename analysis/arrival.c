@@ -65,7 +65,8 @@ static int64_t ready_of(const struct rkt_work *work, const struct launch *launch
     if (work->launch_end_ns == RKT_TIME_UNKNOWN)
         return RKT_NA;
     ready_ns = end_of_last_launch(launches, count, work->launch_thread_id, work->launch_start_ns);
-    return ready_ns > work->launch_end_ns ? ready_ns : work->launch_end_ns;
+    ready_ns = ready_ns > work->launch_end_ns ? ready_ns : work->launch_end_ns;
+    return ready_ns < work->start_ns ? ready_ns : work->start_ns;
 }
 
 /* The last comm seen on each stream. Few streams carry comm: a list is enough. */

@@ -101,15 +101,13 @@ static void find_reason(const struct uses *uses, size_t rank, struct rkt_gpu_cau
 
 static double compute_per_step_ns(const struct rkt_step_table *table, size_t rank)
 {
-    int64_t by_cause_ns[RKT_CAUSE_OTHER + 1];
     double sum_ns = 0;
     size_t count = 0;
 
     for (size_t i = 0; i < table->row_count; i++) {
         if (!rkt_step_row_is_steady(table, i))
             continue;
-        rkt_own_work_by_cause(&table->rows[i].by_rank[rank].step->window, by_cause_ns);
-        sum_ns += (double)by_cause_ns[RKT_CAUSE_COMPUTE];
+        sum_ns += (double)table->rows[i].by_rank[rank].step->own_by_cause_ns[RKT_CAUSE_COMPUTE];
         count++;
     }
     return count > 0 ? sum_ns / (double)count : 0;

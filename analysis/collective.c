@@ -61,8 +61,8 @@ static const struct rkt_participant *find_member(const struct rkt_result *result
     return NULL;
 }
 
-static const struct rkt_participant *find_root(const struct rkt_result *result,
-                                               const struct rkt_collective *collective)
+const struct rkt_participant *rkt_collective_root(const struct rkt_result *result,
+                                                  const struct rkt_collective *collective)
 {
     for (size_t i = 0; i < collective->participant_count; i++) {
         uint32_t count;
@@ -154,7 +154,7 @@ static void measure_durations(struct rkt_collective *collective)
 static void split_waits(const struct rkt_result *result, struct rkt_collective *collective,
                         int64_t last_start_ns)
 {
-    const struct rkt_participant *root = find_root(result, collective);
+    const struct rkt_participant *root = rkt_collective_root(result, collective);
 
     for (size_t i = 0; i < collective->participant_count; i++) {
         struct rkt_participant *self = &collective->participants[i];

@@ -113,6 +113,7 @@ static void fill_participant(const struct rkt_result *result, const struct rkt_m
     *to = (struct rkt_participant){
         .rank = unit->rank,
         .work = rkt_rank_trace_whole_index(result->ranks[unit->rank].trace, unit->work),
+        .bucket = RKT_INDEX_NONE,
         .start_ns = work->start_ns,
         .end_ns = work->end_ns,
         .job_start_ns = unit->start_ns,
@@ -250,7 +251,7 @@ struct bucket_counter {
     uint32_t next_index;
 };
 
-/* Points the works at their collective and counts the buckets of each step. */
+/* Points works and buckets at their collective and counts the buckets of each step. */
 static enum rkt_status link_works(struct rkt_result *result)
 {
     struct bucket_counter *counters = calloc(result->rank_count + 1, sizeof(*counters));
@@ -264,9 +265,12 @@ static enum rkt_status link_works(struct rkt_result *result)
         for (size_t i = 0; i < collective->participant_count; i++) {
             const struct rkt_participant *participant = &collective->participants[i];
 
+            struct rkt_rank_trace *trace = result->ranks[participant->rank].trace;
+
             if (participant->work != RKT_INDEX_NONE)
-                rkt_rank_trace_work(result->ranks[participant->rank].trace, participant->work)
-                    ->collective = (uint32_t)c;
+                rkt_rank_trace_work(trace, participant->work)->collective = (uint32_t)c;
+            else
+                trace->buckets[participant->bucket].collective = (uint32_t)c;
         }
         if (!collective->is_bucket || collective->bucket_index != RKT_INDEX_NONE ||
             collective->step == RKT_INDEX_NONE)

@@ -45,6 +45,8 @@ static struct handed *collect_buckets(const struct rkt_result *result, size_t *c
     for (size_t r = 0; all != NULL && r < result->rank_count; r++) {
         const struct rkt_rank_trace *trace = result->ranks[r].trace;
 
+        for (size_t i = 0; i < trace->bucket_count; i++)
+            trace->buckets[i].collective = RKT_INDEX_NONE;
         for (size_t i = 0; !trace->has_gpu && i < trace->bucket_count; i++)
             all[count++] = (struct handed){.bucket = &trace->buckets[i], .rank = (uint32_t)r};
     }
@@ -84,6 +86,7 @@ static void fill_participant(const struct rkt_result *result, const struct hande
 
     *to = (struct rkt_participant){.rank = handed->rank,
                                    .work = RKT_INDEX_NONE,
+                                   .bucket = (uint32_t)(bucket - trace->buckets),
                                    .start_ns = bucket->start_ns,
                                    .end_ns = bucket->end_ns,
                                    .job_start_ns = rkt_match_job_ns(trace, bucket->start_ns),

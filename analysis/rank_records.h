@@ -109,6 +109,7 @@ struct rkt_bucket {
     uint64_t step;
     uint32_t index;
     uint32_t thread_id;
+    uint32_t collective; /* index in the analysis' collectives; filled by match */
 };
 
 struct rkt_comm {

@@ -53,6 +53,7 @@ void rkt_rank_trace_destroy(struct rkt_rank_trace *trace)
     free(trace->shapes);
     free(trace->whole_index);
     free(trace->arrivals);
+    free(trace->lane);
     free(trace->open_spans);
     free(trace->gpu.counters);
     free(trace);

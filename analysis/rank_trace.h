@@ -32,6 +32,8 @@
 #include "common/store_reader.h"
 #include "common/strtab.h"
 
+struct rkt_lane_item;
+
 struct rkt_rank_trace {
     struct rkt_store_source source; /* who; how it ended */
     struct rkt_clock_map *clock;
@@ -58,7 +60,9 @@ struct rkt_rank_trace {
      * is no GPU work. */
     uint32_t *whole_index;
     struct rkt_comm_arrival *arrivals; /* beside works; NULL but until collectives are matched */
-    struct rkt_open_span *open_spans;  /* by start; only with has_windows */
+    struct rkt_lane_item *lane;        /* lane.h; filled by lane, kept by a thin trace */
+    size_t lane_count;
+    struct rkt_open_span *open_spans; /* by start; only with has_windows */
     size_t open_count;
 
     struct rkt_rank_gpus gpu;

@@ -2,6 +2,7 @@
 #include "analysis/rank_work.h"
 
 #include "analysis/arrival.h"
+#include "analysis/lane.h"
 #include "analysis/measure.h"
 #include "analysis/stages.h"
 
@@ -42,6 +43,8 @@ enum rkt_status rkt_rank_work(const struct rkt_analysis_options *options,
         status = rkt_name_times_create(rank, &loaded->names, err);
     if (status == RKT_OK)
         status = rkt_find_arrivals(trace, err);
+    if (status == RKT_OK)
+        status = rkt_lane_find(trace, rank, err);
     if (status != RKT_OK)
         return status;
     rank->exposed = &loaded->exposed;

@@ -6,7 +6,7 @@
  * rank_work - all that is found out about one rank without the others, in one pass over its
  * records.
  *
- *     whole trace -> steps, phases, windows, times by name, arrivals -> what a thin trace holds
+ *     whole trace -> steps, phases, windows, times by name, arrivals, lane -> what a thin trace holds
  *
  * What needs other ranks is made of the results: the collectives, with them the waits, and what
  * compares ranks. So a rank is read once, and ranks may be worked on anywhere, in any order.

@@ -46,7 +46,7 @@ struct rkt_replay_item {
 struct rkt_replay_part {
     uint32_t rank;
     uint32_t event;
-    uint32_t before; /* the part before it on its stream; RKT_REPLAY_NONE */
+    uint32_t before; /* on its stream, say; RKT_REPLAY_NONE */
     bool gives;
     bool takes;
 };

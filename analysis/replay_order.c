@@ -14,7 +14,8 @@ struct sorter {
     size_t *next_item;   /* by rank */
     size_t *missing;     /* by event: posts and parts before that are not there yet */
     bool *is_there;      /* by event */
-    uint32_t *after;     /* by part: the one that it comes before */
+    uint32_t *after;     /* by part: the first that it comes before ... */
+    uint32_t *sibling;   /* ... and by that one the next */
     uint32_t *ranks;     /* that can go on; each is in it once at most */
     size_t rank_count;   /* in ranks */
     uint32_t *events;    /* that can run */
@@ -38,6 +39,7 @@ static void release_sorter(struct sorter *sorter)
     free(sorter->missing);
     free(sorter->is_there);
     free(sorter->after);
+    free(sorter->sibling);
     free(sorter->ranks);
     free(sorter->events);
     free(sorter->waits_for);
@@ -60,12 +62,13 @@ static bool allocate(struct sorter *sorter)
     sorter->missing = calloc(graph->event_count + 1, sizeof(*sorter->missing));
     sorter->is_there = calloc(graph->event_count + 1, sizeof(*sorter->is_there));
     sorter->after = calloc(part_count + 1, sizeof(*sorter->after));
+    sorter->sibling = calloc(part_count + 1, sizeof(*sorter->sibling));
     sorter->ranks = calloc(graph->rank_count + 1, sizeof(*sorter->ranks));
     sorter->events = calloc(graph->event_count + 1, sizeof(*sorter->events));
     sorter->waits_for = calloc(graph->rank_count + 1, sizeof(*sorter->waits_for));
     return order->ops && order->rank_of_item && order->step_of_item && order->step_end_item &&
            order->post_of_part && sorter->next_item && sorter->missing && sorter->is_there &&
-           sorter->after && sorter->ranks && sorter->events && sorter->waits_for;
+           sorter->after && sorter->sibling && sorter->ranks && sorter->events && sorter->waits_for;
 }
 
 /* ---- what the graph says, checked ---- */
@@ -131,8 +134,9 @@ static bool read_parts(struct sorter *sorter)
         sorter->missing[part->event]++;
         if (part->before == RKT_REPLAY_NONE)
             continue;
-        if (part->before >= part_count || sorter->after[part->before] != RKT_REPLAY_NONE)
+        if (part->before >= part_count)
             return false;
+        sorter->sibling[p] = sorter->after[part->before];
         sorter->after[part->before] = p;
         sorter->missing[part->event]++;
     }
@@ -161,8 +165,9 @@ static void run_event(struct sorter *sorter, uint32_t event)
     for (size_t p = graph->first_part[event]; p < graph->first_part[event + 1]; p++) {
         uint32_t rank = graph->parts[p].rank;
 
-        if (sorter->after[p] != RKT_REPLAY_NONE)
-            take_missing(sorter, graph->parts[sorter->after[p]].event);
+        for (uint32_t next = sorter->after[p]; next != RKT_REPLAY_NONE;
+             next = sorter->sibling[next])
+            take_missing(sorter, graph->parts[next].event);
         if (sorter->waits_for[rank] == event) {
             sorter->waits_for[rank] = RKT_REPLAY_NONE;
             sorter->ranks[sorter->rank_count++] = rank;

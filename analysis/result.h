@@ -19,6 +19,7 @@
 #include "analysis/gpu_use.h"
 #include "analysis/rank_trace.h"
 #include "analysis/sync_lines.h"
+#include "analysis/whatif.h"
 
 #define RKT_NA INT64_MIN
 
@@ -50,6 +51,19 @@ enum rkt_copy_part {
     RKT_COPY_PART_MEMSET,
     RKT_COPY_PART_OTHER,
     RKT_COPY_PART_COUNT
+};
+
+/* Which part of a rank's own work is larger than the median rank's. */
+enum rkt_cause {
+    RKT_CAUSE_NONE,
+    RKT_CAUSE_COMPUTE,
+    RKT_CAUSE_INPUT,
+    RKT_CAUSE_HOST,
+    RKT_CAUSE_SYNC,
+    RKT_CAUSE_ALLOC,
+    RKT_CAUSE_COPY,
+    RKT_CAUSE_LAUNCH,
+    RKT_CAUSE_OTHER,
 };
 
 /* Exclusive parts of a window; rkt_partition_sum is exactly window_ns. */
@@ -113,8 +127,8 @@ struct rkt_step_result {
     struct rkt_window window;
     int64_t phase_ns[4]; /* host time by enum rkt_phase; [0]: input ranges; RKT_NA unknown */
     struct rkt_backward_overlap backward;
-    int64_t own_work_ns;            /* of metrics.md, "Stragglers"; RKT_NA */
-    struct rkt_partition own_parts; /* own work by part: compute, copy, idle causes */
+    int64_t own_work_ns;                          /* of metrics.md, "Stragglers"; RKT_NA */
+    int64_t own_by_cause_ns[RKT_CAUSE_OTHER + 1]; /* which add up to it; [0] is 0 */
 };
 
 static inline bool rkt_step_counts(const struct rkt_step_result *step)
@@ -156,6 +170,7 @@ struct rkt_rank_result {
     const struct rkt_sync_line *sync_lines; /* that wait in the steady steps, longest first */
     size_t sync_line_count;
     const struct rkt_tables *tables; /* over the steady steps; NULL until it is measured */
+    int64_t gain_ns;                 /* mean over steps, were it like its peers; RKT_NA */
     bool is_cut_short;               /* its process was killed or lost */
     bool is_set_apart; /* no GPU work, beside ranks with: in no sum over ranks, not compared */
     enum rkt_align_state align_state;
@@ -172,6 +187,7 @@ enum rkt_match_confidence {
 struct rkt_participant {
     uint32_t rank;    /* position in ranks, not the rank's number */
     uint32_t work;    /* index in works; RKT_INDEX_NONE in host view */
+    uint32_t bucket;  /* host view: index in buckets; else RKT_INDEX_NONE */
     int64_t start_ns; /* rank time: kernel, or hand-over in host view */
     int64_t end_ns;
     int64_t job_start_ns;
@@ -208,19 +224,6 @@ struct rkt_collective {
     double busbw_bytes_per_s;     /* NAN unknown */
 };
 
-/* Which part of a rank's own work is larger than the median rank's. */
-enum rkt_cause {
-    RKT_CAUSE_NONE,
-    RKT_CAUSE_COMPUTE,
-    RKT_CAUSE_INPUT,
-    RKT_CAUSE_HOST,
-    RKT_CAUSE_SYNC,
-    RKT_CAUSE_ALLOC,
-    RKT_CAUSE_COPY,
-    RKT_CAUSE_LAUNCH,
-    RKT_CAUSE_OTHER,
-};
-
 /* The straggler's GPU beside those of the others in the same steps. */
 struct rkt_gpu_cause {
     bool is_found;
@@ -236,10 +239,13 @@ struct rkt_gpu_cause {
 
 struct rkt_straggler {
     bool is_found;
-    uint32_t rank;         /* position in ranks */
-    uint32_t step_count;   /* steps in which it was the slowest by more than the noise */
+    bool is_persistent;    /* too often for chance; else, in as many steps as are said */
+    uint32_t rank;         /* position in ranks; of a group (whatif) the foremost */
+    uint32_t step_count;   /* steps in which it holds the others up most, by over 1 % of the step */
     uint32_t steps_in_all; /* steady steps looked at */
-    int64_t excess_ns;     /* median over steps: own work above the median of the other ranks */
+    int64_t gain_ns;   /* mean over these of what a step would be shorter; RKT_NA not replayed */
+    double loss_share; /* of the steps' time, likewise; 0 without a straggler, NAN unknown */
+    int64_t excess_ns; /* median over steps: own work above the median of the other ranks */
     enum rkt_cause cause;
     int64_t cause_ns;         /* how much of excess_ns the cause explains, median */
     const char *cause_detail; /* kernel or range name; "" none */
@@ -284,6 +290,7 @@ struct rkt_result {
     struct rkt_collective *collectives; /* by job_first_start_ns */
     size_t collective_count;
     size_t unmatched_count; /* comm kernels that matched nothing */
+    struct rkt_whatif whatif;
     struct rkt_straggler straggler;
     struct rkt_last_arriver last_arriver;
     struct rkt_summary summary;

@@ -16,6 +16,8 @@
 #include "analysis/interval.h"
 #include "common/arena.h"
 
+struct rkt_step_table; /* analysis/step_table.h */
+
 /* result.c: adds a note; its text and the notes are the arena's. */
 enum rkt_status rkt_add_note(struct rkt_result *result, struct rkt_arena *arena, int level,
                              struct rkt_error *err, const char *fmt, ...)
@@ -55,10 +57,19 @@ enum rkt_status rkt_match_collectives(struct rkt_result *result, struct rkt_aren
                                       struct rkt_error *err);
 void rkt_measure_collectives(struct rkt_result *result);
 
+/* collective.c: the participant that the operation names as its root; NULL where it names none. */
+const struct rkt_participant *rkt_collective_root(const struct rkt_result *result,
+                                                  const struct rkt_collective *collective);
+
 /* recorded.c: leaves out the steps that not all ranks recorded, where there are capture windows; notes
  * which are recorded. */
 enum rkt_status rkt_compare_windows(struct rkt_result *result, struct rkt_arena *arena,
                                     struct rkt_error *err);
+
+/* whatif.c: replays the steps that all ranks have: result->whatif, the ranks' gains, and of the
+ * straggler who it is and what it costs. Called by straggler.c. */
+enum rkt_status rkt_find_whatif(struct rkt_result *result, const struct rkt_step_table *steps,
+                                struct rkt_arena *arena, struct rkt_error *err);
 
 /* straggler.c: own work per step, then the straggler and its cause. */
 enum rkt_status rkt_find_straggler(struct rkt_result *result, struct rkt_arena *arena,

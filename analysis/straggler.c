@@ -32,36 +32,28 @@ struct excess_table {
     int64_t *room; /* for a median over rows or ranks */
 };
 
-static int64_t own_work_ns(const struct rkt_window *window)
+/* Of a rank whose lane is not known: what its window holds beside exposed communication. */
+static void take_own_work_of_window(struct rkt_step_result *step)
 {
-    int64_t by_cause_ns[CAUSE_COUNT];
-    int64_t sum_ns = 0;
-
-    rkt_own_work_by_cause(window, by_cause_ns);
+    rkt_own_work_by_cause(&step->window, step->own_by_cause_ns);
+    step->own_work_ns = 0;
     for (int i = 0; i < CAUSE_COUNT; i++)
-        sum_ns += by_cause_ns[i];
-    return sum_ns;
+        step->own_work_ns += step->own_by_cause_ns[i];
 }
 
-static void set_own_work(struct rkt_step_result *step)
+static void set_own_work(const struct rkt_rank_trace *trace, struct rkt_step_result *step)
 {
-    if (step->is_unrecorded) {
+    if (step->is_unrecorded)
         step->own_work_ns = RKT_NA;
-        return;
-    }
-    step->own_work_ns = own_work_ns(&step->window);
-    step->own_parts = step->window.parts;
-    step->own_parts.window_ns = step->own_work_ns;
-    step->own_parts.comm_wait_ns = 0;
-    step->own_parts.comm_transfer_ns = 0;
-    step->own_parts.comm_unsplit_ns = 0;
+    else if (!trace->lane)
+        take_own_work_of_window(step);
 }
 
 static void fill_own_work(struct rkt_result *result)
 {
     for (size_t r = 0; r < result->rank_count; r++) {
         for (size_t i = 0; i < result->ranks[r].step_count; i++)
-            set_own_work(&result->ranks[r].steps[i]);
+            set_own_work(result->ranks[r].trace, &result->ranks[r].steps[i]);
     }
 }
 
@@ -186,14 +178,6 @@ static bool find_candidate(const struct excess_table *table, int64_t *named,
     return typical.is_more_than_noise;
 }
 
-static int64_t work_by_cause(const struct excess_table *table, size_t row, size_t rank, int cause)
-{
-    int64_t by_cause_ns[CAUSE_COUNT];
-
-    rkt_own_work_by_cause(&step_of(table, row, rank)->window, by_cause_ns);
-    return by_cause_ns[cause];
-}
-
 static struct typical typical_part(const struct excess_table *table, size_t rank, int cause,
                                    int64_t *values)
 {
@@ -201,7 +185,7 @@ static struct typical typical_part(const struct excess_table *table, size_t rank
 
     for (size_t i = 0; i < table->row_count; i++) {
         for (size_t r = 0; r < table->rank_count; r++)
-            values[r] = work_by_cause(table, i, r, cause);
+            values[r] = step_of(table, i, r)->own_by_cause_ns[cause];
         excess[i] = above_others(values, table->rank_count, rank, table->room);
     }
     return typical_of(excess, table->row_count);
@@ -232,7 +216,8 @@ static bool find_cause(const struct excess_table *table, size_t rank, int64_t *v
     return is_certain;
 }
 
-static void name_straggler(const struct excess_table *table, int64_t *values,
+/* Where steps could not be replayed: who has more own work than the others. */
+static void name_by_excess(const struct excess_table *table, int64_t *values,
                            struct rkt_straggler *straggler)
 {
     size_t rank = 0;
@@ -241,6 +226,39 @@ static void name_straggler(const struct excess_table *table, int64_t *values,
 
     is_certain |= find_cause(table, rank, values, straggler);
     straggler->is_found = is_usual && is_certain;
+    straggler->loss_share = straggler->is_found ? (double)NAN : 0;
+}
+
+/* Of who holds the others up by the replay: how much more own work it has, and of which kind. */
+static void explain(const struct excess_table *table, int64_t *values,
+                    struct rkt_straggler *straggler)
+{
+    size_t rank = 0;
+
+    while (table->ranks[rank] != straggler->rank)
+        rank++;
+    straggler->excess_ns = typical_excess(table, rank).median_ns;
+    (void)find_cause(table, rank, values, straggler);
+}
+
+static void name_straggler(const struct rkt_result *result, const struct excess_table *table,
+                           int64_t *values, struct rkt_straggler *straggler)
+{
+    const struct rkt_whatif *whatif = &result->whatif;
+    bool is_replayed = whatif->why_not[0] == '\0';
+
+    if (table->row_count < RKT_STRAGGLER_STEPS_MIN || result->collective_count == 0)
+        return;
+    if (!is_replayed && !whatif->is_weak) {
+        name_by_excess(table, values, straggler);
+        return;
+    }
+    straggler->loss_share = is_replayed ? 0 : (double)NAN;
+    if (!straggler->is_found)
+        return;
+    straggler->loss_share =
+        rkt_share(straggler->gain_ns * (int64_t)whatif->step_count, whatif->steps_ns);
+    explain(table, values, straggler);
 }
 
 /* `table` has its memory; `values` is one for each rank. */
@@ -259,8 +277,7 @@ static enum rkt_status compare(struct rkt_result *result, struct excess_table *t
             table->ranks[table->rank_count++] = r;
     }
     fill_excess(table);
-    if (table->row_count >= RKT_STRAGGLER_STEPS_MIN && result->collective_count > 0)
-        name_straggler(table, values, &result->straggler);
+    name_straggler(result, table, values, &result->straggler);
     if (!result->straggler.is_found)
         return RKT_OK;
     status = rkt_name_cause(result, steps, &result->straggler, arena, err);
@@ -300,13 +317,15 @@ enum rkt_status rkt_find_straggler(struct rkt_result *result, struct rkt_arena *
     struct rkt_step_table steps;
     enum rkt_status status;
 
-    result->straggler = (struct rkt_straggler){.excess_ns = RKT_NA, .cause_detail = ""};
+    result->straggler = (struct rkt_straggler){
+        .gain_ns = RKT_NA, .loss_share = (double)NAN, .excess_ns = RKT_NA, .cause_detail = ""};
     status = rkt_step_table_init(&steps, result, err);
     if (status != RKT_OK)
         return status;
     rkt_step_table_mark_warmup(&steps);
     fill_own_work(result);
-    if (steps.compared_count > 1)
+    status = rkt_find_whatif(result, &steps, arena, err);
+    if (status == RKT_OK && steps.compared_count > 1)
         status = look_at(result, &steps, arena, err);
     rkt_step_table_release(&steps);
     return status;

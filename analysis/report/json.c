@@ -214,6 +214,7 @@ static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result 
         put_window(json, "outside", &rank->outside);
     else
         rkt_json_null(json, "outside");
+    put_ns(json, "gain_ns", rank->gain_ns);
     rkt_json_put_gpus(json, rank);
     put_sync_lines(json, rank);
     rkt_json_begin_array(json, "steps");
@@ -330,10 +331,14 @@ static void put_straggler(struct rkt_json *json, const struct rkt_result *result
 
     rkt_json_begin_object(json, "straggler");
     rkt_json_bool(json, "is_found", straggler->is_found);
+    rkt_json_double(json, "loss_share", straggler->loss_share);
     if (straggler->is_found) {
         put_rank(json, "rank", result, straggler->rank);
+        rkt_json_put_group(json, result);
+        rkt_json_bool(json, "is_persistent", straggler->is_persistent);
         rkt_json_u64(json, "step_count", straggler->step_count);
         rkt_json_u64(json, "steps_in_all", straggler->steps_in_all);
+        put_ns(json, "gain_ns", straggler->gain_ns);
         put_ns(json, "excess_ns", straggler->excess_ns);
         rkt_json_text(json, "cause", rkt_cause_name(straggler->cause));
         put_ns(json, "cause_ns", straggler->cause_ns);
@@ -383,6 +388,7 @@ enum rkt_status rkt_report_write_json(const struct rkt_result *result,
     put_summary(&json, &result->summary);
     put_straggler(&json, result);
     put_last_arriver(&json, result);
+    rkt_json_put_whatif(&json, result);
     put_notes(&json, result);
     rkt_json_put_tables(&json, result);
     rkt_json_begin_array(&json, "ranks");

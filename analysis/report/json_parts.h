@@ -17,4 +17,10 @@ void rkt_json_put_gpu_cause(struct rkt_json *json, const struct rkt_gpu_cause *c
 /* "tables": the key tables of all ranks; {} where they were not made. */
 void rkt_json_put_tables(struct rkt_json *json, const struct rkt_result *result);
 
+/* "replay": the steps' replay, and whom each hung on. */
+void rkt_json_put_whatif(struct rkt_json *json, const struct rkt_result *result);
+
+/* "group": of which the straggler is one; null where it is alone. */
+void rkt_json_put_group(struct rkt_json *json, const struct rkt_result *result);
+
 #endif

@@ -208,23 +208,6 @@ static void print_head(const struct rkt_result *result, FILE *out)
                       result->health->unread_shard_count, result->health->shard_count);
 }
 
-static void print_straggler(const struct rkt_result *result, FILE *out)
-{
-    const struct rkt_straggler *straggler = &result->straggler;
-    const char *detail = straggler->cause_detail == NULL ? "" : straggler->cause_detail;
-    uint32_t rank = result->ranks[straggler->rank].rank;
-
-    rkt_text_line(out,
-                  "  Rank %u holds the others up: %s more work of its own per step than the median "
-                  "rank, in %u of %u steps.",
-                  rank, rkt_cell_duration(straggler->excess_ns).text, straggler->step_count,
-                  straggler->steps_in_all);
-    rkt_text_line(out, "  Cause: %s, %s of it%s%s.", rkt_cause_name(straggler->cause),
-                  rkt_cell_duration(straggler->cause_ns).text, detail[0] != '\0' ? ": " : "",
-                  detail);
-    rkt_text_gpu_cause(result, out);
-}
-
 /* Said where one rank does so more often than all others together. */
 static void print_last_arriver(const struct rkt_result *result, FILE *out)
 {
@@ -250,16 +233,7 @@ static void print_answer(const struct rkt_result *result, const struct loss *los
 
     (void)fputc('\n', out);
     rkt_text_line(out, "ANSWER");
-    if (result->straggler.is_found)
-        print_straggler(result, out);
-    else if (result->rank_count > 1 && result->straggler.steps_in_all > 0)
-        rkt_text_line(out, "  No rank holds the others up by more than the noise.");
-    else if (result->rank_count > 1)
-        rkt_text_line(
-            out,
-            "  Whether a rank holds the others up: n/a; it takes %d steady steps that all "
-            "ranks have, and collectives between them.",
-            RKT_STRAGGLER_STEPS_MIN);
+    rkt_text_straggler(result, out);
     print_last_arriver(result, out);
     if (is_inside_unknown(summary))
         rkt_text_line(out, "  Where a step goes is not known: no GPU work was recorded, and no "

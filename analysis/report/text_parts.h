@@ -15,6 +15,9 @@
 enum rkt_status rkt_text_partition(const struct rkt_result *result, FILE *out,
                                    struct rkt_error *err);
 
+/* Who holds the others up, what that costs, and why; or that nobody does. */
+void rkt_text_straggler(const struct rkt_result *result, FILE *out);
+
 /* What the ranks' GPUs did; nothing without samples. */
 enum rkt_status rkt_text_gpu(const struct rkt_result *result, FILE *out, struct rkt_error *err);
 

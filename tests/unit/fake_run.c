@@ -68,6 +68,8 @@ void fake_run_release(struct fake_run *run)
         free(trace->buckets);
         free(trace->comms);
         free(trace->gpu.counters);
+        free(trace->arrivals);
+        free(trace->lane);
         free(trace->whole_index); /* of one that a test made thin */
         free(run->result.ranks[r].steps);
     }

@@ -303,12 +303,13 @@ static void add_random_event(struct maker *maker)
 
     for (uint32_t r = 0; r < made->graph.rank_count; r++) {
         uint32_t *last = &maker->last_on_stream[r][rkt_random_below(&maker->random, 2)];
+        uint32_t before = maker->last_on_stream[r][rkt_random_below(&maker->random, 2)];
         const struct timed_item post = POST(length(maker), first + (uint32_t)count);
 
         if (rkt_random_below(&maker->random, 4) == 0)
             continue;
         parts[count] = (struct rkt_replay_part){.rank = r,
-                                                .before = *last,
+                                                .before = before,
                                                 .gives = kind != 1 || count == 0,
                                                 .takes = kind != 2 || count == 0};
         if (kind == 1 && count == 0)

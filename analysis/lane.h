@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_LANE_H
+#define RKT_ANALYSIS_LANE_H
+
+/*
+ * lane - a rank's steps as work of its own between what it posts and what it waits for
+ * (metrics.md, "Own work"): what of a rank the replay needs.
+ *
+ *     compute    |==k1==|=k2=|                    |==optimizer==|
+ *     comm              |-----c1-----|-----c2-----|
+ *     lane       |  own P own P   (waits for c2)  J     own     E
+ *
+ * Needs no other rank: that c1 waited for one shows in the replay, when all ranks' lanes are there.
+ *
+ * Place:   rank_trace, step, phase, arrival -> [lane] -> match -> replay_graph.
+ * Threads: any, for different ranks. Memory: 40 bytes for a post, a join and the end of a step; the
+ *          trace's.
+ */
+
+#include "analysis/replay.h"
+#include "analysis/result.h"
+
+/* enum rkt_cause but for NONE */
+#define RKT_LANE_CAUSE_COUNT RKT_CAUSE_OTHER
+
+/* Own work, by cause, and what comes after it. */
+struct rkt_lane_item {
+    uint32_t own_ns[RKT_LANE_CAUSE_COUNT]; /* [cause - 1]; longer work is several items */
+    uint32_t
+        work;     /* of a post or a join: index in the whole trace's works; host view: in buckets */
+    uint8_t kind; /* enum rkt_replay_kind */
+};
+
+/*
+ * Makes trace->lane of a whole trace with steps: one STEP_END for each step of `rank`, and sets the
+ * steps' own work. Neither posts nor joins outside the steps are in it. RKT_ERR_NOMEM only.
+ */
+enum rkt_status rkt_lane_find(struct rkt_rank_trace *trace, struct rkt_rank_result *rank,
+                              struct rkt_error *err);
+
+/* The own work of an item in all. */
+int64_t rkt_lane_own_ns(const struct rkt_lane_item *item);
+
+#endif

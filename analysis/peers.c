@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/peers.h"
+
+#include <stdlib.h>
+
+#include "analysis/match_unit.h"
+
+/* FNV-1a */
+#define HASH_START UINT64_C(0xcbf29ce484222325)
+#define HASH_FACTOR UINT64_C(0x100000001b3)
+
+struct stretch {
+    size_t first_item;
+    size_t end_item;
+    int64_t own_ns;
+};
+
+/* A rank in a step. */
+struct place {
+    uint64_t signature; /* of its collectives, in order */
+    uint32_t rank;
+    size_t first; /* stretches */
+    size_t count;
+    int64_t own_ns;
+};
+
+/* A peer's stretch. */
+struct value {
+    int64_t own_ns;
+    uint32_t member; /* index among the peers */
+};
+
+struct rkt_peers {
+    const struct rkt_result *result;
+    const struct rkt_replay_graph_of_steps *graph;
+    struct stretch *stretches; /* rank after rank */
+    size_t stretch_count;
+    struct place *places; /* step after step, peers together */
+    struct value *values; /* room for a rank each, as the following */
+    uint32_t *heads;      /* by group: its first value, and by value its next */
+    uint32_t *nexts;
+};
+
+void rkt_peers_destroy(struct rkt_peers *peers)
+{
+    if (!peers)
+        return;
+    free(peers->stretches);
+    free(peers->places);
+    free(peers->values);
+    free(peers->heads);
+    free(peers->nexts);
+    free(peers);
+}
+
+/* ---- stretches ---- */
+
+/* The collective that the item posts; NULL where it posts none that others post, too. */
+static const struct rkt_collective *posted(const struct rkt_peers *peers, size_t item)
+{
+    const struct rkt_replay_graph_of_steps *graph = peers->graph;
+    uint32_t collective;
+
+    if (graph->items[item].kind != RKT_REPLAY_POST)
+        return NULL;
+    collective = graph->collective_of[graph->parts[graph->items[item].part].event];
+    return collective == RKT_NO_COLLECTIVE ? NULL : &peers->result->collectives[collective];
+}
+
+static void mix(uint64_t *hash, uint64_t value)
+{
+    *hash = (*hash ^ value) * HASH_FACTOR;
+    *hash ^= *hash >> 32;
+}
+
+/* Of sends and receives: which, and how far away in the communicator. Who sends on what others
+ * receive is no peer of theirs. */
+static void mix_role(const struct rkt_peers *peers, uint32_t rank, uint32_t work, uint64_t *hash)
+{
+    const struct rkt_rank_trace *trace = peers->result->ranks[peers->graph->ranks[rank]].trace;
+    const struct rkt_work *kernel = trace->has_gpu ? rkt_rank_trace_work(trace, work) : NULL;
+
+    for (uint32_t i = 0; kernel && kernel->op != RKT_INDEX_NONE && i < kernel->op_count; i++) {
+        const struct rkt_event_nccl *op = &trace->ops[kernel->op + i].nccl;
+        const struct rkt_comm *comm = rkt_match_find_comm(trace, op->comm_id);
+
+        if (op->func == RKT_NCCL_FUNC_SEND || op->func == RKT_NCCL_FUNC_RECV) {
+            mix(hash, op->func);
+            mix(hash, (uint64_t)(op->peer - (comm ? comm->rank : 0)));
+        }
+    }
+}
+
+/* Divides a rank's items into steps and stretches. */
+static void divide_lane(struct rkt_peers *peers, uint32_t rank)
+{
+    const struct rkt_replay_graph_of_steps *graph = peers->graph;
+    struct place place = {HASH_START, rank, peers->stretch_count, 0, 0};
+    struct stretch stretch = {.first_item = graph->first_item[rank]};
+    size_t step = 0;
+
+    for (size_t i = graph->first_item[rank]; i < graph->first_item[rank + 1]; i++) {
+        const struct rkt_collective *collective = posted(peers, i);
+        bool is_end = graph->items[i].kind == RKT_REPLAY_STEP_END;
+
+        stretch.own_ns += graph->own_ns[i];
+        if (!collective && !is_end)
+            continue;
+        stretch.end_item = i + 1;
+        peers->stretches[peers->stretch_count++] = stretch;
+        place.own_ns += stretch.own_ns;
+        place.count++;
+        stretch = (struct stretch){.first_item = i + 1};
+        if (collective) {
+            mix(&place.signature, collective->func);
+            mix(&place.signature, collective->bytes);
+            mix(&place.signature, collective->participant_count);
+            mix_role(peers, rank, graph->sources[i]->work, &place.signature);
+        }
+        if (is_end) {
+            peers->places[step++ * graph->graph.rank_count + rank] = place;
+            place = (struct place){HASH_START, rank, peers->stretch_count, 0, 0};
+        }
+    }
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a;
+    const struct place *y = b;
+
+    if (x->count != y->count)
+        return x->count < y->count ? -1 : 1;
+    if (x->signature != y->signature)
+        return x->signature < y->signature ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+enum rkt_status rkt_peers_create(const struct rkt_result *result,
+                                 const struct rkt_replay_graph_of_steps *graph,
+                                 struct rkt_peers **peers_out, struct rkt_error *err)
+{
+    struct rkt_peers *peers = calloc(1, sizeof(*peers));
+    size_t rank_count = graph->graph.rank_count;
+    size_t step_count = graph->graph.step_count;
+
+    if (!peers)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to compare %zu ranks", rank_count);
+    peers->result = result;
+    peers->graph = graph;
+    peers->stretches = calloc(graph->first_item[rank_count] + 1, sizeof(*peers->stretches));
+    peers->places = calloc(rank_count * step_count + 1, sizeof(*peers->places));
+    peers->values = calloc(rank_count + 1, sizeof(*peers->values));
+    peers->heads = calloc(rank_count + 1, sizeof(*peers->heads));
+    peers->nexts = calloc(rank_count + 1, sizeof(*peers->nexts));
+    if (!peers->stretches || !peers->places || !peers->values || !peers->heads || !peers->nexts) {
+        rkt_peers_destroy(peers);
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to compare %zu ranks", rank_count);
+    }
+    for (uint32_t r = 0; r < rank_count; r++)
+        divide_lane(peers, r);
+    for (size_t s = 0; s < step_count; s++)
+        qsort(&peers->places[s * rank_count], rank_count, sizeof(*peers->places), compare_places);
+    *peers_out = peers;
+    return RKT_OK;
+}
+
+/* ---- other lengths ---- */
+
+/* Items keep their shares of the stretch; one that was empty gets all at its end. */
+static void set_length(const struct rkt_peers *peers, const struct stretch *stretch,
+                       int64_t length_ns, int64_t *own_out)
+{
+    const int64_t *own_ns = peers->graph->own_ns;
+    int64_t seen_ns = 0;
+    int64_t given_ns = 0;
+
+    for (size_t i = stretch->first_item; i < stretch->end_item; i++) {
+        int64_t to_ns = i + 1 == stretch->end_item ? length_ns : 0;
+
+        seen_ns += own_ns[i];
+        if (stretch->own_ns > 0)
+            to_ns = (int64_t)((__int128)length_ns * seen_ns / stretch->own_ns);
+        own_out[i] = to_ns - given_ns;
+        given_ns = to_ns;
+    }
+}
+
+static int compare_values(const void *a, const void *b)
+{
+    const struct value *x = a;
+    const struct value *y = b;
+
+    if (x->own_ns != y->own_ns)
+        return x->own_ns < y->own_ns ? -1 : 1;
+    return (x->member > y->member) - (x->member < y->member);
+}
+
+/* Chains the values of each group, the smallest first. */
+static void chain_groups(struct rkt_peers *peers, const struct place *places, size_t count,
+                         const uint32_t *group_of)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t group = group_of[places[peers->values[i].member].rank];
+
+        if (group != RKT_NO_GROUP)
+            peers->heads[group] = UINT32_MAX;
+    }
+    for (size_t i = count; i-- > 0;) {
+        uint32_t group = group_of[places[peers->values[i].member].rank];
+
+        if (group == RKT_NO_GROUP)
+            continue;
+        peers->nexts[i] = peers->heads[group];
+        peers->heads[group] = (uint32_t)i;
+    }
+}
+
+/* Lower median of the sorted values that are not of `group`; false where there are none. */
+static bool median_outside(const struct rkt_peers *peers, size_t count, uint32_t group,
+                           int64_t *median_out)
+{
+    size_t inside = 0;
+    size_t at;
+
+    for (uint32_t i = peers->heads[group]; i != UINT32_MAX; i = peers->nexts[i])
+        inside++;
+    if (inside == count)
+        return false;
+    at = (count - inside - 1) / 2;
+    for (uint32_t i = peers->heads[group]; i != UINT32_MAX && i <= at; i = peers->nexts[i])
+        at++;
+    *median_out = peers->values[at].own_ns;
+    return true;
+}
+
+/* ---- by stretch, among peers ---- */
+
+static void compare_stretches(struct rkt_peers *peers, const struct place *places, size_t count,
+                              size_t index, const uint32_t *group_of, int64_t *own_out)
+{
+    for (uint32_t i = 0; i < count; i++)
+        peers->values[i] = (struct value){peers->stretches[places[i].first + index].own_ns, i};
+    qsort(peers->values, count, sizeof(*peers->values), compare_values);
+    chain_groups(peers, places, count, group_of);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t group = group_of[places[i].rank];
+        int64_t length_ns;
+
+        if (group != RKT_NO_GROUP && median_outside(peers, count, group, &length_ns))
+            set_length(peers, &peers->stretches[places[i].first + index], length_ns, own_out);
+    }
+}
+
+/* Whether some rank of a group has no peer outside of it. */
+static bool is_alone(const struct place *places, size_t count, const uint32_t *group_of)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (group_of[places[i].rank] != group_of[places[0].rank] ||
+            group_of[places[i].rank] == RKT_NO_GROUP)
+            return false;
+    }
+    return true;
+}
+
+/* ---- by the whole step, among all ---- */
+
+static void scale_step(struct rkt_peers *peers, const struct place *place, int64_t length_ns,
+                       int64_t *own_out)
+{
+    int64_t seen_ns = 0;
+    int64_t given_ns = 0;
+
+    for (size_t i = 0; i < place->count; i++) {
+        const struct stretch *stretch = &peers->stretches[place->first + i];
+        int64_t to_ns;
+
+        seen_ns += stretch->own_ns;
+        to_ns = place->own_ns > 0 ? (int64_t)((__int128)length_ns * seen_ns / place->own_ns) : 0;
+        set_length(peers, stretch, to_ns - given_ns, own_out);
+        given_ns = to_ns;
+    }
+}
+
+/* Of `all` ranks in the step those from `first` on are alone. */
+static void compare_steps(struct rkt_peers *peers, const struct place *all, size_t first,
+                          size_t count, const uint32_t *group_of, int64_t *own_out)
+{
+    size_t rank_count = peers->graph->graph.rank_count;
+
+    for (uint32_t i = 0; i < rank_count; i++)
+        peers->values[i] = (struct value){all[i].own_ns, i};
+    qsort(peers->values, rank_count, sizeof(*peers->values), compare_values);
+    chain_groups(peers, all, rank_count, group_of);
+    for (size_t i = first; i < first + count; i++) {
+        uint32_t group = group_of[all[i].rank];
+        int64_t length_ns;
+
+        if (group != RKT_NO_GROUP && median_outside(peers, rank_count, group, &length_ns))
+            scale_step(peers, &all[i], length_ns, own_out);
+    }
+}
+
+/* ---- all steps ---- */
+
+static size_t peer_count(const struct place *places, size_t count)
+{
+    size_t peers = 1;
+
+    while (peers < count && places[peers].count == places[0].count &&
+           places[peers].signature == places[0].signature)
+        peers++;
+    return peers;
+}
+
+static void copy_own(const struct rkt_peers *peers, int64_t *own_out)
+{
+    const struct rkt_replay_graph_of_steps *graph = peers->graph;
+
+    for (size_t i = 0; i < graph->first_item[graph->graph.rank_count]; i++)
+        own_out[i] = graph->own_ns[i];
+}
+
+static void compare_step(struct rkt_peers *peers, const struct place *all, const uint32_t *group_of,
+                         int64_t *own_out)
+{
+    size_t rank_count = peers->graph->graph.rank_count;
+
+    for (size_t i = 0, next; i < rank_count; i = next) {
+        size_t count = peer_count(&all[i], rank_count - i);
+
+        next = i + count;
+        if (is_alone(&all[i], count, group_of)) {
+            compare_steps(peers, all, i, count, group_of, own_out);
+            continue;
+        }
+        for (size_t k = 0; k < all[i].count; k++)
+            compare_stretches(peers, &all[i], count, k, group_of, own_out);
+    }
+}
+
+void rkt_peers_others(struct rkt_peers *peers, const uint32_t *group_of, int64_t *own_out)
+{
+    copy_own(peers, own_out);
+    for (size_t s = 0; s < peers->graph->graph.step_count; s++)
+        compare_step(peers, &peers->places[s * peers->graph->graph.rank_count], group_of, own_out);
+}
+
+static void take_mean(const struct rkt_peers *peers, const struct place *places, size_t count,
+                      size_t index, int64_t *own_out)
+{
+    int64_t sum_ns = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum_ns += peers->stretches[places[i].first + index].own_ns;
+    for (size_t i = 0; i < count; i++)
+        set_length(peers, &peers->stretches[places[i].first + index], sum_ns / (int64_t)count,
+                   own_out);
+}
+
+void rkt_peers_mean(struct rkt_peers *peers, int64_t *own_out)
+{
+    size_t rank_count = peers->graph->graph.rank_count;
+
+    copy_own(peers, own_out);
+    for (size_t s = 0; s < peers->graph->graph.step_count; s++) {
+        const struct place *all = &peers->places[s * rank_count];
+
+        for (size_t i = 0, next; i < rank_count; i = next) {
+            size_t count = peer_count(&all[i], rank_count - i);
+
+            next = i + count;
+            for (size_t k = 0; k < all[i].count; k++)
+                take_mean(peers, &all[i], count, k, own_out);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/report/json_parts.h"
+
+static void put_ns(struct rkt_json *json, const char *key, int64_t value_ns)
+{
+    if (value_ns == RKT_NA)
+        rkt_json_null(json, key);
+    else
+        rkt_json_i64(json, key, value_ns);
+}
+
+static void put_step(struct rkt_json *json, const struct rkt_result *result,
+                     const struct rkt_step_whatif *step)
+{
+    rkt_json_begin_object(json, NULL);
+    rkt_json_u64(json, "number", step->number);
+    put_ns(json, "step_ns", step->step_ns);
+    put_ns(json, "replay_ns", step->replay_ns);
+    if (step->rank == RKT_INDEX_NONE)
+        rkt_json_null(json, "rank");
+    else
+        rkt_json_u64(json, "rank", result->ranks[step->rank].rank);
+    put_ns(json, "gain_ns", step->gain_ns);
+    rkt_json_bool(json, "is_named", step->is_named);
+    rkt_json_end(json);
+}
+
+void rkt_json_put_whatif(struct rkt_json *json, const struct rkt_result *result)
+{
+    const struct rkt_whatif *whatif = &result->whatif;
+
+    rkt_json_begin_object(json, "replay");
+    rkt_json_bool(json, "is_valid", whatif->why_not[0] == '\0');
+    rkt_json_text(json, "why_not", whatif->why_not);
+    rkt_json_double(json, "miss", whatif->miss);
+    put_ns(json, "steps_ns", whatif->steps_ns);
+    put_ns(json, "inst_ns", whatif->inst_ns);
+    put_ns(json, "ideal_ns", whatif->ideal_ns);
+    rkt_json_double(json, "slowdown", whatif->slowdown);
+    rkt_json_double(json, "waste", whatif->waste);
+    rkt_json_begin_array(json, "steps");
+    for (size_t i = 0; i < whatif->step_count; i++)
+        put_step(json, result, &whatif->steps[i]);
+    rkt_json_end(json);
+    rkt_json_end(json);
+}
+
+void rkt_json_put_group(struct rkt_json *json, const struct rkt_result *result)
+{
+    const struct rkt_group_gain *group = &result->whatif.group;
+
+    if (!group->is_found) {
+        rkt_json_null(json, "group");
+        return;
+    }
+    rkt_json_begin_object(json, "group");
+    rkt_json_text(json, "kind", group->kind == RKT_GROUP_HOST ? "host" : "communicator");
+    rkt_json_text(json, "name", group->name);
+    rkt_json_begin_array(json, "ranks");
+    for (size_t i = 0; i < group->rank_count; i++)
+        rkt_json_u64(json, NULL, result->ranks[group->ranks[i]].rank);
+    rkt_json_end(json);
+    rkt_json_end(json);
+}

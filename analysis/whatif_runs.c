@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/whatif_runs.h"
+
+#include <stdlib.h>
+
+#include "analysis/peers.h"
+#include "analysis/replay_graph.h"
+#include "analysis/steady.h"
+
+/* Items and parts worked through, in all; beyond, only those are tried that can gain most. */
+#define WORK_MAX UINT64_C(4000000000)
+#define TRIED_MIN 16u
+
+/* A rank, and what it could gain at most: where it has more own work than its peers. */
+struct bound {
+    int64_t most_ns;
+    uint32_t rank;
+};
+
+/* One span of rows being replayed. */
+struct span {
+    const struct rkt_result *result;
+    const struct rkt_rank_groups *groups;
+    struct rkt_whatif_runs *runs;
+    struct rkt_replay_graph_of_steps *graph;
+    struct rkt_replay *replay;
+    struct rkt_peers *peers;
+    int64_t *other_ns; /* by item */
+    int64_t *ends_ns;  /* of a run */
+    int64_t *steps_ns; /* by row of the span: T of a run */
+    uint32_t *group_of;
+    bool *is_other;
+    struct bound *bounds; /* by rank of the graph */
+    size_t tried_max;
+};
+
+static int64_t longest_ns(const int64_t *ends_ns, const int64_t *begins_ns, size_t count)
+{
+    int64_t longest = INT64_MIN;
+
+    for (size_t r = 0; r < count; r++) {
+        if (ends_ns[r] - begins_ns[r] > longest)
+            longest = ends_ns[r] - begins_ns[r];
+    }
+    return longest;
+}
+
+/* Replays, and takes from each step the longest of its ranks' windows. */
+static void run(struct span *span, const struct rkt_replay_inputs *inputs)
+{
+    size_t rank_count = span->graph->graph.rank_count;
+
+    rkt_replay_run(span->replay, inputs, span->ends_ns);
+    for (size_t s = 0; s < span->graph->rows.count; s++)
+        span->steps_ns[s] = longest_ns(
+            &span->ends_ns[s * rank_count],
+            s > 0 ? &span->ends_ns[(s - 1) * rank_count] : span->graph->start_ns, rank_count);
+}
+
+static void keep(const struct span *span, int64_t *by_row)
+{
+    for (size_t s = 0; s < span->graph->rows.count; s++)
+        by_row[span->graph->rows.first + s] = span->steps_ns[s];
+}
+
+/* ---- without transfers, and ideal ---- */
+
+struct transfer {
+    const struct rkt_collective *like;
+    int64_t transfer_ns;
+    size_t event;
+};
+
+static int compare_likes(const struct transfer *x, const struct transfer *y)
+{
+    if (x->like->func != y->like->func)
+        return x->like->func < y->like->func ? -1 : 1;
+    if (x->like->bytes != y->like->bytes)
+        return x->like->bytes < y->like->bytes ? -1 : 1;
+    return (x->like->participant_count > y->like->participant_count) -
+           (x->like->participant_count < y->like->participant_count);
+}
+
+static int compare_transfers(const void *a, const void *b)
+{
+    const struct transfer *x = a;
+    const struct transfer *y = b;
+    int likes = compare_likes(x, y);
+
+    if (likes != 0)
+        return likes;
+    return (x->transfer_ns > y->transfer_ns) - (x->transfer_ns < y->transfer_ns);
+}
+
+/* Of collectives of one func, size and number of ranks the lower median; free() the array. */
+static int64_t *usual_transfers(const struct span *span)
+{
+    const struct rkt_replay_graph_of_steps *graph = span->graph;
+    size_t event_count = graph->graph.event_count;
+    struct transfer *all = calloc(event_count + 1, sizeof(*all));
+    int64_t *usual_ns = calloc(event_count + 1, sizeof(*usual_ns));
+    size_t count = 0;
+
+    for (size_t e = 0; all && usual_ns && e < event_count; e++) {
+        usual_ns[e] = graph->transfer_ns[e];
+        if (graph->collective_of[e] != RKT_NO_COLLECTIVE)
+            all[count++] = (struct transfer){&span->result->collectives[graph->collective_of[e]],
+                                             usual_ns[e], e};
+    }
+    if (all && usual_ns)
+        qsort(all, count, sizeof(*all), compare_transfers);
+    for (size_t i = 0, next; usual_ns && i < count; i = next) {
+        for (next = i + 1; next < count && compare_likes(&all[i], &all[next]) == 0;)
+            next++;
+        for (size_t k = i; k < next; k++)
+            usual_ns[all[k].event] = all[i + (next - i - 1) / 2].transfer_ns;
+    }
+    free(all);
+    return usual_ns;
+}
+
+static enum rkt_status run_others(struct span *span)
+{
+    struct rkt_replay_inputs inputs = span->graph->measured;
+    int64_t *usual_ns = usual_transfers(span);
+
+    if (!usual_ns)
+        return RKT_ERR_NOMEM;
+    inputs.transfer_ns = NULL;
+    run(span, &inputs);
+    keep(span, span->runs->inst_ns);
+    rkt_peers_mean(span->peers, span->other_ns);
+    inputs.own_ns = span->other_ns;
+    inputs.transfer_ns = usual_ns;
+    run(span, &inputs);
+    keep(span, span->runs->ideal_ns);
+    free(usual_ns);
+    return RKT_OK;
+}
+
+/* ---- gains ---- */
+
+/* is_other is set for the ranks of the candidate. */
+static void run_gain(struct span *span, size_t candidate)
+{
+    struct rkt_replay_inputs inputs = span->graph->measured;
+    struct rkt_whatif_runs *runs = span->runs;
+
+    inputs.other_ns = span->other_ns;
+    inputs.is_other = span->is_other;
+    run(span, &inputs);
+    for (size_t s = 0; s < span->graph->rows.count; s++) {
+        size_t row = span->graph->rows.first + s;
+
+        runs->gain_ns[row * runs->candidate_count + candidate] =
+            runs->replay_ns[row] - span->steps_ns[s];
+    }
+}
+
+static int compare_bounds(const void *a, const void *b)
+{
+    const struct bound *x = a;
+    const struct bound *y = b;
+
+    if (x->most_ns != y->most_ns)
+        return x->most_ns > y->most_ns ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static void find_bounds(struct span *span)
+{
+    const struct rkt_replay_graph_of_steps *graph = span->graph;
+
+    for (uint32_t r = 0; r < graph->graph.rank_count; r++) {
+        span->bounds[r] = (struct bound){0, r};
+        for (size_t i = graph->first_item[r]; i < graph->first_item[r + 1]; i++) {
+            if (graph->own_ns[i] > span->other_ns[i])
+                span->bounds[r].most_ns += graph->own_ns[i] - span->other_ns[i];
+        }
+    }
+    qsort(span->bounds, graph->graph.rank_count, sizeof(*span->bounds), compare_bounds);
+}
+
+static void run_ranks(struct span *span)
+{
+    size_t rank_count = span->graph->graph.rank_count;
+
+    for (uint32_t r = 0; r < rank_count; r++)
+        span->group_of[r] = r;
+    rkt_peers_others(span->peers, span->group_of, span->other_ns);
+    find_bounds(span);
+    for (size_t i = 0; i < rank_count && i < span->tried_max; i++) {
+        uint32_t rank = span->bounds[i].rank;
+
+        span->is_other[rank] = true;
+        run_gain(span, span->graph->ranks[rank]);
+        span->is_other[rank] = false;
+    }
+}
+
+/* The rank of the graph at this position of the result. */
+static uint32_t graph_rank(const struct span *span, uint32_t position)
+{
+    uint32_t rank = 0;
+
+    while (span->graph->ranks[rank] != position)
+        rank++;
+    return rank;
+}
+
+static void run_group(struct span *span, const struct rkt_rank_group *group, size_t candidate)
+{
+    for (size_t i = 0; i < group->rank_count; i++)
+        span->is_other[graph_rank(span, group->ranks[i])] = true;
+    run_gain(span, candidate);
+    for (size_t i = 0; i < group->rank_count; i++)
+        span->is_other[graph_rank(span, group->ranks[i])] = false;
+}
+
+static void run_grouping(struct span *span, size_t grouping)
+{
+    const struct rkt_rank_groups *groups = span->groups;
+    uint32_t number = 0;
+
+    for (size_t r = 0; r < span->graph->graph.rank_count; r++)
+        span->group_of[r] = RKT_NO_GROUP;
+    for (size_t g = 0; g < groups->count; g++) {
+        if (groups->items[g].grouping != grouping)
+            continue;
+        for (size_t i = 0; i < groups->items[g].rank_count; i++)
+            span->group_of[graph_rank(span, groups->items[g].ranks[i])] = number;
+        number++;
+    }
+    rkt_peers_others(span->peers, span->group_of, span->other_ns);
+    for (size_t g = 0; g < groups->count; g++) {
+        if (groups->items[g].grouping == grouping)
+            run_group(span, &groups->items[g], span->result->rank_count + g);
+    }
+}
+
+/* ---- a span ---- */
+
+static void release_span(struct span *span)
+{
+    rkt_peers_destroy(span->peers);
+    rkt_replay_destroy(span->replay);
+    rkt_replay_graph_destroy(span->graph);
+    free(span->other_ns);
+    free(span->ends_ns);
+    free(span->steps_ns);
+    free(span->group_of);
+    free(span->is_other);
+    free(span->bounds);
+}
+
+static enum rkt_status make_span(struct span *span, struct rkt_error *err)
+{
+    const struct rkt_replay_graph *graph = &span->graph->graph;
+    size_t item_count = graph->first_item[graph->rank_count];
+    uint64_t work = item_count + graph->first_part[graph->event_count] + 1;
+
+    span->other_ns = calloc(item_count + 1, sizeof(*span->other_ns));
+    span->ends_ns = calloc(graph->step_count * graph->rank_count + 1, sizeof(*span->ends_ns));
+    span->steps_ns = calloc(graph->step_count + 1, sizeof(*span->steps_ns));
+    span->group_of = calloc(graph->rank_count + 1, sizeof(*span->group_of));
+    span->is_other = calloc(graph->rank_count + 1, sizeof(*span->is_other));
+    span->bounds = calloc(graph->rank_count + 1, sizeof(*span->bounds));
+    span->tried_max = WORK_MAX / work > TRIED_MIN ? (size_t)(WORK_MAX / work) : TRIED_MIN;
+    if (!span->other_ns || !span->ends_ns || !span->steps_ns || !span->group_of ||
+        !span->is_other || !span->bounds)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to replay %zu steps", graph->step_count);
+    return rkt_peers_create(span->result, span->graph, &span->peers, err);
+}
+
+/* A span that cannot be replayed is no failure of ours. */
+static enum rkt_status run_span(struct span *span, struct rkt_error *err)
+{
+    enum rkt_status status = rkt_replay_create(&span->graph->graph, &span->replay, err);
+
+    if (status == RKT_ERR_INVALID) {
+        span->runs->is_impossible = true;
+        return RKT_OK;
+    }
+    if (status == RKT_OK)
+        status = make_span(span, err);
+    if (status != RKT_OK)
+        return status;
+    run(span, &span->graph->measured);
+    keep(span, span->runs->replay_ns);
+    if (run_others(span) != RKT_OK)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to replay collectives");
+    if (span->graph->graph.rank_count < 2)
+        return RKT_OK;
+    run_ranks(span);
+    for (size_t i = 0; i < span->groups->grouping_count && i < span->tried_max; i++)
+        run_grouping(span, i);
+    return RKT_OK;
+}
+
+static void count_events(const struct rkt_replay_graph_of_steps *graph,
+                         struct rkt_whatif_runs *runs)
+{
+    for (size_t e = 0; e < graph->graph.event_count; e++)
+        runs->event_count += graph->collective_of[e] != RKT_NO_COLLECTIVE;
+    runs->weak_count += graph->weak_count;
+}
+
+/* ---- all of it ---- */
+
+void rkt_whatif_runs_release(struct rkt_whatif_runs *runs)
+{
+    free(runs->replay_ns);
+    free(runs->inst_ns);
+    free(runs->ideal_ns);
+    free(runs->gain_ns);
+    *runs = (struct rkt_whatif_runs){0};
+}
+
+static enum rkt_status init_runs(struct rkt_whatif_runs *runs, size_t row_count,
+                                 size_t candidate_count, struct rkt_error *err)
+{
+    *runs = (struct rkt_whatif_runs){.row_count = row_count, .candidate_count = candidate_count};
+    runs->replay_ns = calloc(row_count + 1, sizeof(*runs->replay_ns));
+    runs->inst_ns = calloc(row_count + 1, sizeof(*runs->inst_ns));
+    runs->ideal_ns = calloc(row_count + 1, sizeof(*runs->ideal_ns));
+    runs->gain_ns = calloc(row_count + 1, (candidate_count + 1) * sizeof(*runs->gain_ns));
+    if (!runs->replay_ns || !runs->inst_ns || !runs->ideal_ns || !runs->gain_ns) {
+        rkt_whatif_runs_release(runs);
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to replay %zu steps", row_count);
+    }
+    for (size_t i = 0; i < row_count; i++)
+        runs->replay_ns[i] = runs->inst_ns[i] = runs->ideal_ns[i] = RKT_NA;
+    for (size_t i = 0; i < row_count * candidate_count; i++)
+        runs->gain_ns[i] = RKT_NA;
+    return RKT_OK;
+}
+
+enum rkt_status rkt_whatif_runs_make(const struct rkt_result *result,
+                                     const struct rkt_step_table *steps,
+                                     const struct rkt_rank_groups *groups,
+                                     struct rkt_whatif_runs *runs, struct rkt_error *err)
+{
+    enum rkt_status status =
+        init_runs(runs, steps->row_count, result->rank_count + groups->count, err);
+    struct rkt_row_span rows = {0, 0};
+
+    while (status == RKT_OK && (rows = rkt_next_row_span(steps, rows.first + rows.count)).count) {
+        struct span span = {.result = result, .groups = groups, .runs = runs};
+
+        status = rkt_replay_graph_create(result, steps, rows, &span.graph, err);
+        if (status == RKT_OK) {
+            count_events(span.graph, runs);
+            status = run_span(&span, err);
+        }
+        release_span(&span);
+    }
+    if (status != RKT_OK)
+        rkt_whatif_runs_release(runs);
+    return status;
+}

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Stragglers of made-up jobs: found, with cause and gain, and none where there is none.
+
+    straggler_truth.py BUILD_FOLDER [COUNT]
+
+COUNT random jobs with one fault that costs 5 % of a step or more, and as many without. The truth of a
+gain is what the same steps of the same job take without the fault; it has to be known to a tenth. Prints
+a table.
+"""
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+RIGHT_MIN = 0.95
+GAIN_OFF_MAX = 0.10
+EFFECT_MIN = 0.05
+
+CAUSES = {
+    "slow-compute": "compute",
+    "extra-work": "compute",
+    "slow-input": "input",
+    "slow-host": "host",
+    "launch-gaps": "host",
+    "pageable-copy": "copy",
+}
+
+
+class Job:
+    """A scenario, made and analysed."""
+
+    def __init__(self, ranktrace, folder):
+        self.ranktrace, self.timeline, self.truth = ranktrace, folder / "run.rkt", folder / "truth.json"
+
+    def simulate(self, settings):
+        options = [word for line in settings for word in ("-s", line)]
+        subprocess.run([self.ranktrace, "simulate", "-f", "-o", self.timeline, "--truth", self.truth, *options],
+                       check=True, stdout=subprocess.DEVNULL)
+        return json.loads(self.truth.read_text(encoding="utf-8"))
+
+    def report(self):
+        done = subprocess.run([self.ranktrace, "report", "--format", "json", self.timeline], check=True,
+                              stdout=subprocess.PIPE)
+        return json.loads(done.stdout)
+
+
+def draw_settings(chance):
+    ranks = chance.choice([2, 3, 4, 4, 6, 8, 8, 16, 32])
+    nodes = chance.choice([n for n in (1, 2, 4) if ranks % n == 0 and n < ranks])
+    kernel_us = chance.choice([40, 80, 150, 300, 600])
+    backward = chance.choice([30, 60, 120])
+    buckets = chance.choice([1, 2, 4, 8])
+    compute_us = 2 * backward * kernel_us
+    # transfers of a tenth to all of backward
+    bucket_mib = max(1, round(compute_us * chance.uniform(0.05, 0.5) / buckets * 20e9 / 1e6 / 2**20))
+    return [
+        f"seed = {chance.randrange(1, 2**31)}", f"ranks = {ranks}", f"nodes = {nodes}", f"steps = {chance.choice([20, 30, 40])}",
+        f"forward-kernels = {backward // 2}", f"backward-kernels = {backward}",
+        f"optimizer-kernels = {chance.choice([2, 8, 16])}", f"kernel = {kernel_us}us",
+        f"jitter-ppm = {chance.choice([5000, 20000, 50000, 100000])}", f"launch = {chance.choice([3, 5, 8])}us",
+        f"buckets = {buckets}", f"bucket-bytes = {bucket_mib}MiB", f"overlap = {chance.choice([0, 1, 1])}",
+        f"input = {chance.choice([100, 500, 2000])}us", f"queue = {chance.choice([64, 1024])}",
+        f"clock-offset = {chance.choice([0, 0, 3])}ms", f"clock-drift-ppb = {chance.choice([0, 5000])}",
+    ]
+
+
+def draw_fault(chance, ranks, step_ns):
+    kind = chance.choice(sorted(CAUSES))
+    rank = chance.randrange(ranks)
+    cost_ns = step_ns * chance.uniform(0.06, 0.5)
+    if kind in ("slow-input", "slow-host", "launch-gaps"):
+        cost_ns += step_ns  # what the host runs ahead of the device comes first
+    amount = f"{int(cost_ns * 25e9 / 4 / 1e9)}B" if kind == "pageable-copy" else f"{int(cost_ns)}ns"
+    return f"fault = {kind} rank={rank} amount={amount}"
+
+
+def step_ns(truth, numbers):
+    """Mean over these steps of the longest window."""
+    longest = [max(rank["window_ns"] for rank in truth["steps"][n]["ranks"]) for n in numbers]
+    return sum(longest) / len(longest)
+
+
+def judge(report, clean, truth):
+    """(named right, cause right, how far off the gain is as a share of the true one)"""
+    fault, straggler = truth["faults"][0], report["straggler"]
+    numbers = [step["number"] for step in report["replay"]["steps"]]
+    if not straggler["is_found"]:
+        return False, False, None
+    true_ns = step_ns(truth, numbers) - step_ns(clean, numbers)
+    gain_ns = straggler["gain_ns"]
+    return (straggler["rank"] == fault["first_rank"], straggler["cause"] == CAUSES[fault["kind"]],
+            None if gain_ns is None else gain_ns / true_ns - 1)
+
+
+def run_faulty(job, chance):
+    """One job whose fault costs enough; how it was judged, and what it was."""
+    while True:
+        settings = draw_settings(chance)
+        clean = job.simulate(settings)
+        later = range(2, clean["step_count"])  # what the host runs ahead is filled up by then
+        fault = draw_fault(chance, clean["rank_count"], step_ns(clean, later))
+        truth = job.simulate(settings + [fault])
+        if step_ns(truth, later) - step_ns(clean, later) >= EFFECT_MIN * step_ns(truth, later):
+            return judge(job.report(), clean, truth), truth["faults"][0]["kind"], settings + [fault]
+
+
+def print_table(rows):
+    print(f"{'fault':15} {'jobs':>5} {'rank right':>11} {'cause right':>12} {'gain off: median':>17} {'most':>7}")
+    for kind in sorted({row[1] for row in rows}) + ["all"]:
+        of_kind = [row[0] for row in rows if kind in (row[1], "all")]
+        off = sorted(abs(o) for _, _, o in of_kind if o is not None) or [float("nan")]
+        print(f"{kind:15} {len(of_kind):5} {sum(r for r, _, _ in of_kind):11} {sum(c for _, c, _ in of_kind):12} "
+              f"{off[len(off) // 2]:16.1%} {off[-1]:7.1%}")
+
+
+def main():
+    ranktrace = pathlib.Path(sys.argv[1]).resolve() / "bin" / "ranktrace"
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    rows, named, failures = [], [], []
+    with tempfile.TemporaryDirectory() as name:
+        job = Job(ranktrace, pathlib.Path(name))
+        for seed in range(count):
+            row = run_faulty(job, random.Random(seed))
+            rows.append(row)
+            if not (row[0][0] and row[0][1]) or row[0][2] is None or abs(row[0][2]) > GAIN_OFF_MAX:
+                failures.append(f"seed {seed}: {row[0]}: {'; '.join(row[2])}")
+        for seed in range(count):
+            settings = draw_settings(random.Random(-1 - seed))
+            job.simulate(settings)
+            if job.report()["straggler"]["is_found"]:
+                named.append(f"clean, seed {-1 - seed}: {'; '.join(settings)}")
+    print_table(rows)
+    print(f"{'none':15} {count:5}   named in {len(named)}")
+    for line in failures + named:
+        print(line)
+    right = sum(r and c for (r, c, _), _, _ in rows)
+    off = sum(o is None or abs(o) > GAIN_OFF_MAX for (r, _, o), _, _ in rows if r)
+    return 1 if right < RIGHT_MIN * count or named or off else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fake_job.h"
+
+#include "analysis/arrival.h"
+#include "analysis/lane.h"
+#include "analysis/stages.h"
+#include "analysis/time_sort.h"
+#include "rkt_test.h"
+
+#define US INT64_C(1000)
+#define START_US 1000000 /* so that launches are long before */
+
+void fake_job_init(struct fake_job *job, size_t rank_count)
+{
+    *job = (struct fake_job){.launch_us = 1};
+    fake_run_init(&job->run, rank_count);
+    for (size_t r = 0; r < rank_count; r++) {
+        job->now_us[r] = job->end_us[r] = START_US;
+        job->run.result.ranks[r].step_source = RKT_STEPS_MARKS;
+    }
+}
+
+void fake_job_release(struct fake_job *job)
+{
+    fake_run_release(&job->run);
+}
+
+size_t fake_job_add_comm(struct fake_job *job, const uint32_t *ranks, size_t count)
+{
+    size_t number = job->comm_count++;
+    struct fake_job_comm *comm = &job->comms[number];
+
+    assert_true(number < FAKE_JOB_COMMS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        comm->members[comm->member_count++] = ranks[i];
+        fake_add_comm(&job->run, ranks[i], 100 + number, (int32_t)i, (uint32_t)count);
+    }
+    return number;
+}
+
+static void add_work(struct fake_job *job, uint32_t rank, struct fake_work work)
+{
+    uint32_t index;
+
+    work.launch_ns = job->launch_us++ * US;
+    index = fake_add_work(&job->run, rank, work);
+    job->run.traces[rank].works[index].step = job->step;
+    if (work.end_ns > job->end_us[rank] * US)
+        job->end_us[rank] = work.end_ns / US;
+}
+
+void fake_job_compute(struct fake_job *job, uint32_t rank, int64_t us)
+{
+    int64_t start_us = job->now_us[rank];
+
+    job->now_us[rank] += us;
+    if (us > 0)
+        add_work(job, rank,
+                 (struct fake_work){.work_class = RKT_WORK_COMPUTE,
+                                    .name = "gemm",
+                                    .stream_id = 7,
+                                    .start_ns = start_us * US,
+                                    .end_ns = job->now_us[rank] * US});
+}
+
+void fake_job_idle(struct fake_job *job, uint32_t rank, int64_t us)
+{
+    job->now_us[rank] += us;
+}
+
+static void post(struct fake_job *job, size_t number, int64_t transfer_us, enum rkt_nccl_func func)
+{
+    struct fake_job_comm *comm = &job->comms[number];
+    int64_t last_us = 0;
+
+    for (size_t i = 0; i < comm->member_count; i++) {
+        int64_t now_us = job->now_us[comm->members[i]];
+
+        last_us = now_us > last_us ? now_us : last_us;
+    }
+    last_us = comm->end_us > last_us ? comm->end_us : last_us;
+    for (size_t i = 0; i < comm->member_count; i++) {
+        uint32_t rank = comm->members[i];
+        int64_t now_us = job->now_us[rank];
+        int64_t start_us = comm->end_us > now_us ? comm->end_us : now_us;
+        bool is_pair = func == RKT_NCCL_FUNC_SENDRECV;
+        struct fake_op op = {100 + number, comm->seq, (uint64_t)transfer_us,
+                             is_pair ? (int32_t)(1 - i) : -1,
+                             !is_pair ? func
+                             : i == 0 ? RKT_NCCL_FUNC_SEND
+                                      : RKT_NCCL_FUNC_RECV};
+
+        add_work(job, rank,
+                 (struct fake_work){.work_class = RKT_WORK_COMM,
+                                    .name = is_pair ? "ncclDevKernel_SendRecv"
+                                                    : "ncclDevKernel_AllReduce",
+                                    .stream_id = 20 + (uint32_t)number,
+                                    .start_ns = start_us * US,
+                                    .end_ns = (last_us + transfer_us) * US});
+        fake_add_op(&job->run, rank, op);
+    }
+    comm->end_us = last_us + transfer_us;
+    comm->seq++;
+}
+
+void fake_job_post(struct fake_job *job, size_t comm, int64_t transfer_us)
+{
+    post(job, comm, transfer_us, RKT_NCCL_FUNC_ALLREDUCE);
+}
+
+void fake_job_send(struct fake_job *job, size_t comm, int64_t transfer_us)
+{
+    post(job, comm, transfer_us, RKT_NCCL_FUNC_SENDRECV);
+}
+
+void fake_job_join(struct fake_job *job, size_t comm)
+{
+    const struct fake_job_comm *waited = &job->comms[comm];
+
+    for (size_t i = 0; i < waited->member_count; i++) {
+        if (waited->end_us > job->now_us[waited->members[i]])
+            job->now_us[waited->members[i]] = waited->end_us;
+    }
+}
+
+void fake_job_end_step(struct fake_job *job)
+{
+    for (size_t r = 0; r < job->run.result.rank_count; r++) {
+        const struct rkt_rank_result *rank = &job->run.result.ranks[r];
+        int64_t start_ns =
+            rank->step_count > 0 ? rank->steps[rank->step_count - 1].window.end_ns : START_US * US;
+        struct rkt_step_result *step = fake_add_step(&job->run, r, start_ns, job->end_us[r] * US);
+
+        step->window.parts.window_ns = job->end_us[r] * US - start_ns;
+    }
+    job->step++;
+}
+
+void fake_job_find(struct fake_job *job)
+{
+    struct rkt_result *result = &job->run.result;
+    struct rkt_error err;
+
+    for (size_t r = 0; r < result->rank_count; r++) {
+        struct rkt_rank_trace *trace = result->ranks[r].trace;
+
+        assert_int_equal(
+            rkt_time_sort(trace->works, trace->work_count, sizeof(*trace->works), RKT_BY_START_END),
+            RKT_OK);
+        assert_rkt_ok(rkt_find_arrivals(trace, &err), err);
+        assert_rkt_ok(rkt_lane_find(trace, &result->ranks[r], &err), err);
+    }
+    fake_match(&job->run);
+    assert_rkt_ok(rkt_find_straggler(result, &job->run.arena, &err), err);
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+
+#include "analysis/gain_stats.h"
+#include "fake_job.h"
+#include "rkt_random.h"
+#include "rkt_test.h"
+
+#define US INT64_C(1000)
+#define ALL_MAX 8
+#define STEPS 10
+
+static const uint32_t RANKS[ALL_MAX] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+static void assert_replayed(const struct fake_job *job)
+{
+    const struct rkt_whatif *whatif = &job->run.result.whatif;
+
+    assert_string_equal(whatif->why_not, "");
+    assert_true(whatif->miss < 1e-9);
+}
+
+static void assert_gains(const struct fake_job *job, const int64_t *gains_us)
+{
+    for (size_t r = 0; r < job->run.result.rank_count; r++) {
+        if (job->run.result.ranks[r].gain_ns != gains_us[r] * US)
+            fail_msg("rank %zu gains %lld ns", r, (long long)job->run.result.ranks[r].gain_ns);
+    }
+}
+
+/* A step of two buckets, the second queued; rank r computes late_us[r] longer before the first. */
+static void add_data_parallel_step(struct fake_job *job, size_t comm, const int64_t *late_us)
+{
+    size_t rank_count = job->run.result.rank_count;
+
+    for (uint32_t r = 0; r < rank_count; r++)
+        fake_job_compute(job, r, 1000 + late_us[r]);
+    fake_job_post(job, comm, 300);
+    for (uint32_t r = 0; r < rank_count; r++)
+        fake_job_compute(job, r, 100);
+    fake_job_post(job, comm, 200);
+    fake_job_join(job, comm);
+    for (uint32_t r = 0; r < rank_count; r++)
+        fake_job_compute(job, r, 50);
+    fake_job_end_step(job);
+}
+
+static void init_data_parallel(struct fake_job *job, size_t rank_count)
+{
+    fake_job_init(job, rank_count);
+    (void)fake_job_add_comm(job, RANKS, rank_count);
+}
+
+/* metrics.md: gradients at 0-10 and 10-20, AllReduces 10-40 and 40-50. */
+static void queued_collectives_leave_half_of_the_step_to_transfers(void **state)
+{
+    struct fake_job job;
+
+    (void)state;
+    init_data_parallel(&job, 2);
+    for (int s = 0; s < 4; s++) {
+        for (int bucket = 0; bucket < 2; bucket++) {
+            fake_job_compute(&job, 0, 10);
+            fake_job_compute(&job, 1, 10);
+            fake_job_post(&job, 0, bucket == 0 ? 30 : 10);
+        }
+        fake_job_join(&job, 0);
+        fake_job_end_step(&job);
+    }
+    fake_job_find(&job);
+    assert_replayed(&job);
+    assert_int_equal(job.run.result.whatif.steps_ns, 200 * US);
+    assert_int_equal(job.run.result.whatif.inst_ns, 80 * US);
+    assert_true(fabs(job.run.result.whatif.slowdown - 1) < 1e-9); /* ranks are alike */
+    assert_false(job.run.result.straggler.is_found);
+    fake_job_release(&job);
+}
+
+static void a_late_rank_is_named_with_what_it_costs(void **state)
+{
+    static const size_t RANK_COUNTS[] = {2, 3, 8};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(RANK_COUNTS) / sizeof(RANK_COUNTS[0]); i++) {
+        const int64_t late_us[ALL_MAX] = {0, 400};
+        const struct rkt_straggler *straggler;
+        struct fake_job job;
+
+        init_data_parallel(&job, RANK_COUNTS[i]);
+        for (int s = 0; s < STEPS; s++)
+            add_data_parallel_step(&job, 0, late_us);
+        fake_job_find(&job);
+        assert_replayed(&job);
+        assert_gains(&job, late_us); /* the whole delay is on the critical path */
+        straggler = &job.run.result.straggler;
+        assert_true(straggler->is_found && straggler->is_persistent);
+        assert_int_equal(straggler->rank, 1);
+        assert_int_equal(straggler->step_count, STEPS);
+        assert_int_equal(straggler->gain_ns, 400 * US);
+        assert_int_equal(straggler->excess_ns, 400 * US);
+        assert_int_equal(straggler->cause, RKT_CAUSE_COMPUTE);
+        assert_true(fabs(straggler->loss_share - 400. / 1950) < 1e-9);
+        fake_job_release(&job);
+    }
+}
+
+static void a_delay_that_others_hide_gains_what_is_left_of_it(void **state)
+{
+    const int64_t late_us[ALL_MAX] = {0, 400, 300, 0};
+    const int64_t gains_us[ALL_MAX] = {0, 100, 0, 0};
+    struct fake_job job;
+
+    (void)state;
+    init_data_parallel(&job, 4);
+    for (int s = 0; s < STEPS; s++)
+        add_data_parallel_step(&job, 0, late_us);
+    fake_job_find(&job);
+    assert_gains(&job, gains_us);
+    assert_int_equal(job.run.result.straggler.rank, 1);
+    /* all at the mean: 175 more than those that are not late */
+    assert_true(fabs(job.run.result.whatif.slowdown - 1950. / 1725) < 1e-9);
+    assert_true(fabs(job.run.result.whatif.waste - 225. / 1950) < 1e-9);
+    fake_job_release(&job);
+}
+
+/*
+ * Ranks 0 and 1 share their tensors, and so do 2 and 3; 0 and 2, 1 and 3 their data. Rank 1 is late
+ * for its peer 0, which is then late for rank 2: rank 0 is a victim, not a cause.
+ */
+static void a_tensor_parallel_wait_is_not_blamed_on_its_victim(void **state)
+{
+    static const uint32_t TP[2][2] = {{0, 1}, {2, 3}}, DP[2][2] = {{0, 2}, {1, 3}};
+    const int64_t gains_us[] = {0, 500, 0, 0};
+    struct fake_job job;
+    size_t comms[4];
+
+    (void)state;
+    fake_job_init(&job, 4);
+    for (size_t i = 0; i < 2; i++) {
+        comms[i] = fake_job_add_comm(&job, TP[i], 2);
+        comms[2 + i] = fake_job_add_comm(&job, DP[i], 2);
+    }
+    for (int s = 0; s < STEPS; s++) {
+        for (uint32_t r = 0; r < 4; r++)
+            fake_job_compute(&job, r, r == 1 ? 1500 : 1000);
+        for (size_t i = 0; i < 2; i++) {
+            fake_job_post(&job, comms[i], 100);
+            fake_job_join(&job, comms[i]);
+        }
+        for (uint32_t r = 0; r < 4; r++)
+            fake_job_compute(&job, r, 700);
+        for (size_t i = 2; i < 4; i++) {
+            fake_job_post(&job, comms[i], 200);
+            fake_job_join(&job, comms[i]);
+        }
+        fake_job_end_step(&job);
+    }
+    fake_job_find(&job);
+    assert_replayed(&job);
+    assert_gains(&job, gains_us);
+    assert_true(job.run.result.straggler.is_found);
+    assert_int_equal(job.run.result.straggler.rank, 1);
+    assert_false(job.run.result.whatif.group.is_found);
+    fake_job_release(&job);
+}
+
+static void two_slow_ranks_of_a_host_are_named_together(void **state)
+{
+    const int64_t late_us[ALL_MAX] = {0, 0, 400, 400};
+    const int64_t gains_us[ALL_MAX] = {0};
+    const struct rkt_group_gain *group;
+    struct fake_job job;
+
+    (void)state;
+    init_data_parallel(&job, 4);
+    for (size_t r = 0; r < 4; r++)
+        (void)snprintf(job.run.traces[r].source.info.host, 16, "node%zu", r / 2);
+    for (int s = 0; s < STEPS; s++)
+        add_data_parallel_step(&job, 0, late_us);
+    fake_job_find(&job);
+    assert_gains(&job, gains_us); /* of one alone */
+    group = &job.run.result.whatif.group;
+    assert_true(group->is_found);
+    assert_int_equal(group->kind, RKT_GROUP_HOST);
+    assert_string_equal(group->name, "node1");
+    assert_int_equal(group->rank_count, 2);
+    assert_int_equal(group->ranks[0], 2);
+    assert_int_equal(group->ranks[1], 3);
+    assert_int_equal(group->gain_ns, 400 * US);
+    assert_true(job.run.result.straggler.is_found);
+    assert_int_equal(job.run.result.straggler.rank, 2);
+    assert_int_equal(job.run.result.straggler.gain_ns, 400 * US);
+    assert_int_equal(job.run.result.straggler.cause, RKT_CAUSE_COMPUTE);
+    fake_job_release(&job);
+}
+
+static void slow_ranks_of_one_tensor_index_are_named_together(void **state)
+{
+    static const uint32_t TP[4][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
+    static const uint32_t DP[2][4] = {{0, 2, 4, 6}, {1, 3, 5, 7}};
+    const struct rkt_group_gain *group;
+    struct fake_job job;
+
+    (void)state;
+    fake_job_init(&job, 8);
+    for (size_t i = 0; i < 4; i++)
+        (void)fake_job_add_comm(&job, TP[i], 2);
+    for (size_t i = 0; i < 2; i++)
+        (void)fake_job_add_comm(&job, DP[i], 4);
+    for (int s = 0; s < STEPS; s++) {
+        for (uint32_t r = 0; r < 8; r++)
+            fake_job_compute(&job, r, r % 2 == 1 ? 1400 : 1000);
+        for (size_t i = 0; i < 4; i++) {
+            fake_job_post(&job, i, 100);
+            fake_job_join(&job, i);
+        }
+        for (size_t i = 4; i < 6; i++) {
+            fake_job_post(&job, i, 200);
+            fake_job_join(&job, i);
+        }
+        fake_job_end_step(&job);
+    }
+    fake_job_find(&job);
+    group = &job.run.result.whatif.group;
+    assert_true(group->is_found);
+    assert_int_equal(group->kind, RKT_GROUP_COMM);
+    assert_int_equal(group->rank_count, 4);
+    assert_int_equal(group->ranks[0], 1);
+    assert_int_equal(group->gain_ns, 400 * US);
+    fake_job_release(&job);
+}
+
+/* Three stages, two batches: each sends on what it has computed, and the first computes slowly. A
+ * batch of it takes 1350; were it as fast as the others, the second would take 50 + 1000 + 50. */
+static void a_slow_stage_of_a_pipeline_is_named(void **state)
+{
+    static const uint32_t PAIRS[2][2] = {{0, 1}, {1, 2}};
+    const int64_t own_us[] = {1300, 1000, 1000};
+    const int64_t gains_us[] = {500, 0, 0};
+    struct fake_job job;
+
+    (void)state;
+    fake_job_init(&job, 3);
+    for (size_t i = 0; i < 2; i++)
+        (void)fake_job_add_comm(&job, PAIRS[i], 2);
+    for (int s = 0; s < STEPS; s++) {
+        for (int batch = 0; batch < 2; batch++) {
+            for (uint32_t stage = 0; stage < 3; stage++) {
+                fake_job_compute(&job, stage, own_us[stage]);
+                if (stage == 2)
+                    continue;
+                fake_job_send(&job, stage, 50);
+                fake_job_join(&job, stage);
+            }
+        }
+        fake_job_end_step(&job);
+    }
+    fake_job_find(&job);
+    assert_replayed(&job);
+    assert_gains(&job, gains_us);
+    assert_true(job.run.result.straggler.is_found);
+    assert_int_equal(job.run.result.straggler.rank, 0);
+    fake_job_release(&job);
+}
+
+static void a_step_that_is_late_once_is_named_and_no_more(void **state)
+{
+    const struct rkt_whatif *whatif;
+    struct fake_job job;
+
+    (void)state;
+    init_data_parallel(&job, 3);
+    for (int s = 0; s < STEPS; s++) {
+        const int64_t late_us[ALL_MAX] = {0, 0, s == 6 ? 400 : 0};
+
+        add_data_parallel_step(&job, 0, late_us);
+    }
+    fake_job_find(&job);
+    assert_false(job.run.result.straggler.is_found);
+    assert_true(job.run.result.straggler.loss_share == 0);
+    whatif = &job.run.result.whatif;
+    assert_int_equal(whatif->step_count, STEPS);
+    for (size_t s = 0; s < STEPS; s++) {
+        assert_int_equal(whatif->steps[s].is_named, s == 6);
+        assert_int_equal(whatif->steps[s].gain_ns, s == 6 ? 400 * US : 0);
+    }
+    assert_int_equal(whatif->steps[6].rank, 2);
+    fake_job_release(&job);
+}
+
+static void equal_ranks_with_jitter_name_nobody(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        struct rkt_random random = {seed};
+        struct fake_job job;
+
+        init_data_parallel(&job, 4);
+        for (int s = 0; s < STEPS; s++) {
+            int64_t late_us[ALL_MAX];
+
+            for (size_t r = 0; r < 4; r++)
+                late_us[r] = (int64_t)rkt_random_below(&random, 60);
+            add_data_parallel_step(&job, 0, late_us);
+        }
+        fake_job_find(&job);
+        if (job.run.result.straggler.is_found)
+            fail_msg("seed %d names rank %u", (int)seed, job.run.result.straggler.rank);
+        fake_job_release(&job);
+    }
+}
+
+static void a_replay_that_misses_the_steps_is_not_believed(void **state)
+{
+    const int64_t late_us[ALL_MAX] = {0, 400};
+    struct rkt_whatif *whatif;
+    struct fake_job job;
+
+    (void)state;
+    init_data_parallel(&job, 3);
+    for (int s = 0; s < STEPS; s++) {
+        add_data_parallel_step(&job, 0, late_us);
+        for (uint32_t r = 0; r < 3; r++) { /* nothing that the lane knows of lasts so long */
+            job.run.result.ranks[r].steps[s].window.start_ns += (int64_t)s * 100 * US;
+            job.run.result.ranks[r].steps[s].window.end_ns += (int64_t)(s + 1) * 100 * US;
+        }
+    }
+    fake_job_find(&job);
+    whatif = &job.run.result.whatif;
+    assert_string_not_equal(whatif->why_not, "");
+    assert_true(whatif->miss > RKT_REPLAY_MISS_MAX);
+    assert_true(whatif->inst_ns == RKT_NA && isnan(whatif->slowdown));
+    assert_true(job.run.result.ranks[1].gain_ns == RKT_NA);
+    /* by its own work it is found all the same, without a gain */
+    assert_true(job.run.result.straggler.is_found);
+    assert_int_equal(job.run.result.straggler.rank, 1);
+    assert_true(job.run.result.straggler.gain_ns == RKT_NA);
+    assert_true(isnan(job.run.result.straggler.loss_share));
+    fake_job_release(&job);
+}
+
+static void weak_matches_name_nobody(void **state)
+{
+    const int64_t late_us[ALL_MAX] = {0, 400};
+    struct fake_job job;
+
+    (void)state;
+    init_data_parallel(&job, 3);
+    for (int s = 0; s < STEPS; s++)
+        add_data_parallel_step(&job, 0, late_us);
+    for (size_t r = 0; r < 3; r++) { /* kernels of no known operation */
+        for (size_t i = 0; i < job.run.traces[r].work_count; i++)
+            job.run.traces[r].works[i].op = RKT_INDEX_NONE;
+    }
+    fake_job_find(&job);
+    assert_true(job.run.result.whatif.is_weak);
+    assert_false(job.run.result.straggler.is_found);
+    assert_true(isnan(job.run.result.straggler.loss_share));
+    fake_job_release(&job);
+}
+
+static void what_may_be_chance_is_not_persistent(void **state)
+{
+    static const struct {
+        size_t named, steps, candidates;
+        bool is_persistent;
+    } CASES[] = {
+        {4, 4, 8, false},                     /* too few steps to say */
+        {5, 5, 8, true},    {3, 5, 8, false}, /* 8 x 0.016 */
+        {7, 7, 2, false},   {8, 8, 2, true},  /* 2 / 2^7, 2 / 2^8 */
+        {10, 20, 8, false},                   /* not over half */
+        {11, 20, 8, true},  {500, 999, 1000, true}, {100, 100, 1, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        if (rkt_is_persistent(CASES[i].named, CASES[i].steps, CASES[i].candidates) !=
+            CASES[i].is_persistent)
+            fail_msg("%zu of %zu steps, %zu candidates", CASES[i].named, CASES[i].steps,
+                     CASES[i].candidates);
+    }
+}
+
+static void a_gain_stands_out_of_its_noise_over_the_steps(void **state)
+{
+    int64_t few[] = {100, 20, 0, 0};
+    int64_t steady[] = {400, 410, 390, 400, 400};
+    int64_t noisy[] = {400, 0, 800, 100, 700};
+    struct rkt_gain_stats stats = rkt_gain_stats_of(few, 4);
+
+    (void)state;
+    assert_int_equal(stats.mean_ns, 30);
+    assert_true(rkt_gain_stands_out(&stats, 100, 1000)); /* below five steps 1 % is enough */
+    assert_false(rkt_gain_stands_out(&stats, 10, 1000));
+    stats = rkt_gain_stats_of(steady, 5);
+    assert_true(rkt_gain_stands_out(&stats, 400, 1000));
+    assert_true(stats.is_more_than_noise);
+    stats = rkt_gain_stats_of(noisy, 5); /* MAD 300: 3 x 1.4826 x 300 = 1334 */
+    assert_false(rkt_gain_stands_out(&stats, 1300, 2000));
+    assert_true(rkt_gain_stands_out(&stats, 1340, 2000));
+    assert_false(stats.is_more_than_noise);
+    stats = rkt_gain_stats_of(NULL, 0);
+    assert_int_equal(stats.step_count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(queued_collectives_leave_half_of_the_step_to_transfers),
+        cmocka_unit_test(a_late_rank_is_named_with_what_it_costs),
+        cmocka_unit_test(a_delay_that_others_hide_gains_what_is_left_of_it),
+        cmocka_unit_test(a_tensor_parallel_wait_is_not_blamed_on_its_victim),
+        cmocka_unit_test(two_slow_ranks_of_a_host_are_named_together),
+        cmocka_unit_test(slow_ranks_of_one_tensor_index_are_named_together),
+        cmocka_unit_test(a_slow_stage_of_a_pipeline_is_named),
+        cmocka_unit_test(a_step_that_is_late_once_is_named_and_no_more),
+        cmocka_unit_test(equal_ranks_with_jitter_name_nobody),
+        cmocka_unit_test(a_replay_that_misses_the_steps_is_not_believed),
+        cmocka_unit_test(weak_matches_name_nobody),
+        cmocka_unit_test(what_may_be_chance_is_not_persistent),
+        cmocka_unit_test(a_gain_stands_out_of_its_noise_over_the_steps),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
