@@ -198,7 +198,7 @@ static enum rkt_status count_frame(void *ctx, const uint8_t *frame, size_t frame
     return RKT_OK;
 }
 
-static void walk_all(struct rkt_store_reader *reader, struct sharded_outcome *outcome)
+void sharded_run_walk(struct rkt_store_reader *reader, struct sharded_outcome *outcome)
 {
     for (size_t i = 0; i < rkt_store_reader_source_count(reader); i++) {
         uint32_t source = rkt_store_reader_source(reader, i)->info.source;
@@ -217,7 +217,7 @@ struct sharded_outcome sharded_run_read_open(struct rkt_store_reader *reader)
     struct sharded_outcome outcome = {.source_count = rkt_store_reader_source_count(reader)};
     struct rkt_error err;
 
-    walk_all(reader, &outcome);
+    sharded_run_walk(reader, &outcome);
     assert_rkt_ok(rkt_store_reader_each_frame(reader, count_frame, &outcome.copied_frames, &err),
                   err);
     for (size_t i = rkt_store_reader_shard_count(reader); i-- > 0;) {

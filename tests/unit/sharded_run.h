@@ -64,6 +64,8 @@ struct sharded_outcome {
 };
 
 struct sharded_outcome sharded_run_read(const char *path);
+/* Of all that, the events alone. */
+void sharded_run_walk(struct rkt_store_reader *reader, struct sharded_outcome *outcome);
 struct sharded_outcome sharded_run_read_open(struct rkt_store_reader *reader);
 
 #endif

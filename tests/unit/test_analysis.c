@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
+#include "analysis/export/chrome.h"
+#include "analysis/report/report.h"
 #include "tests/unit/rkt_random.h"
 #include "tests/unit/rkt_test.h"
 #include "tests/unit/store_maker.h"
@@ -145,6 +147,48 @@ static void missing_ranks_are_listed(void **state)
     store_end(&fx->maker, source, EXITED);
     analyse(fx);
     expect_note(fx, "3 of 4 ranks are missing (0, 2 to 3)");
+}
+
+/* Room, time and lines are by what is there, not by what a source says of itself. */
+static void sources_that_lie_about_their_rank_do_no_harm(void **state)
+{
+    static const struct {
+        uint32_t rank;
+        uint32_t world_size;
+    } CLAIMS[] = {{0, 4}, {UINT32_MAX, UINT32_MAX}, {4000000000, 3}, {0, 1}};
+    struct fixture *fx = *state;
+
+    for (size_t i = 0; i < sizeof(CLAIMS) / sizeof(*CLAIMS); i++) {
+        struct rkt_source_info info = {.producer = RKT_PRODUCER_CAPTURE,
+                                       .gpu_clock = RKT_CLOCK_REALTIME,
+                                       .rank_known = true,
+                                       .rank = CLAIMS[i].rank,
+                                       .local_rank = CLAIMS[i].rank,
+                                       .world_size = CLAIMS[i].world_size,
+                                       .node = CLAIMS[i].rank};
+        uint32_t source = store_add_source(&fx->maker, info);
+
+        add_kernel(fx, source, 1000, 1100);
+        store_end(&fx->maker, source, EXITED);
+    }
+    analyse(fx);
+    assert_int_equal(fx->result->rank_count, 3);
+    assert_int_equal(fx->result->ranks[2].rank, UINT32_MAX);
+    expect_note(fx, "2 processes carried rank 0");
+    expect_note(fx, "4294967292 of 4294967295 ranks are missing (1 to 3999999999, 4000000001 to ");
+    for (size_t i = 0; i <= RKT_REPORT_FORMAT_COUNT; i++) {
+        const struct rkt_report_view page = {0};
+        FILE *out = tmpfile();
+        struct rkt_error err;
+
+        assert_non_null(out);
+        assert_rkt_ok(i < RKT_REPORT_FORMAT_COUNT
+                          ? RKT_REPORT_FORMATS[i].write(fx->result, &page, out, &err)
+                          : rkt_export_chrome(fx->result, out, &err),
+                      err);
+        assert_in_range(ftell(out), 100, 100000);
+        assert_int_equal(fclose(out), 0);
+    }
 }
 
 static void helpers_and_further_processes_of_a_rank_are_in_no_number(void **state)
@@ -510,6 +554,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(ranks_come_by_number_whatever_their_order_in_the_store),
         TEST(missing_ranks_are_listed),
+        TEST(sources_that_lie_about_their_rank_do_no_harm),
         TEST(helpers_and_further_processes_of_a_rank_are_in_no_number),
         TEST(of_a_restarted_job_the_last_attempt_is_taken_for_all_ranks),
         TEST(of_processes_without_a_communicator_the_one_with_most_work_is_main),

@@ -2,6 +2,7 @@
 #include "rkt_test.h"
 
 #include "aggregator/source_stream.h"
+#include "common/bytes.h"
 #include "common/pack.h"
 
 /* Three ranks: source 1 is rank 1 itself, source 4 its first process. */
@@ -122,6 +123,25 @@ static void any_flipped_bit_is_noticed(void **state)
     assert_int_equal(check(f, 1), RKT_STREAM_TAKE);
 }
 
+static void a_frame_of_another_major_is_refused_with_both_numbers_and_the_rest_taken(void **state)
+{
+    struct fixture *f = *state;
+    struct rkt_stream_counts counts;
+    struct rkt_error err = {0};
+
+    make_frame(f, 4, 0, RKT_FRAME_EVENTS);
+    f->frame[4] = 9; /* with a head that is whole, as such a sender makes it */
+    rkt_put_u32(f->frame + 28, rkt_frame_payload_crc(f->frame, 28));
+    assert_int_equal(rkt_source_streams_check(f->streams, 1, f->frame, f->frame_bytes, &err),
+                     RKT_STREAM_BAD);
+    assert_non_null(strstr(err.text, "version 9; this ranktrace reads version 1"));
+    assert_int_equal(give(f, 1, 4, 0), RKT_STREAM_TAKE);
+    assert_int_equal(give(f, 2, 5, 0), RKT_STREAM_TAKE);
+    rkt_source_streams_counts(f->streams, 1, &counts);
+    assert_int_equal(counts.bad_count, 1);
+    assert_int_equal(counts.gap_count, 0);
+}
+
 static void cut_or_longer_frame_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -189,6 +209,7 @@ int main(void)
         CASE(source_is_open_until_its_end),
         CASE(gaps_that_are_expected_are_not_counted),
         CASE(after_a_restart_any_number_is_next_once),
+        CASE(a_frame_of_another_major_is_refused_with_both_numbers_and_the_rest_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
