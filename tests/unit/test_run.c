@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "loop_run.h"
 
 #define RANKS 3
@@ -259,38 +260,93 @@ static void job_that_ends_after_the_file_was_closed_is_not_held_up(void **state)
         assert_true(run->ranks[rank].has_left);
 }
 
-static void every_wait_ends_on_wires_that_drop_frames(void **state)
-{
-    struct run *run = *state;
-    struct rkt_loop_faults faults = {.drop_per_10k = 6000};
+/* ---- wires that misbehave, with records on them ---- */
 
-    rkt_loop_hub_set_faults(run->hub, RKT_TAG_FRAME, &faults);
-    run_start_jobs(run);
-    for (int rank = 0; rank < RANKS; rank++)
-        run_end_job(run, rank, 0);
-    run_for(run, 30 * S); /* a lost frame is never acknowledged: the drain limit ends it */
-    for (int rank = 0; rank < RANKS; rank++)
-        assert_true(run->ranks[rank].has_left);
-    run_open_store(run);
-    assert_true(rkt_store_reader_health(run->reader)->has_trailer);
+#define RECORDED_S 20
+#define KERNELS_PER_S 10
+
+static enum rkt_status count_kernels(void *ctx, const struct rkt_event *events, size_t count,
+                                     struct rkt_error *err)
+{
+    uint64_t *kernels = ctx;
+
+    (void)err;
+    for (size_t i = 0; i < count; i++)
+        *kernels += events[i].kind == RKT_EVENT_KERNEL;
+    return RKT_OK;
 }
 
-static void wires_that_delay_double_and_corrupt_frames_spoil_only_those(void **state)
+/* A frame a second of each rank; what the store has of its kernels, all ranks together. */
+static uint64_t record_over(struct run *run, const struct rkt_loop_faults *faults)
 {
-    struct run *run = *state;
-    struct rkt_loop_faults faults = {
-        .duplicate_per_10k = 3000, .corrupt_per_10k = 2000, .delay_ticks_max = 50};
+    struct rkt_event event = {.kind = RKT_EVENT_KERNEL, .clock_id = RKT_CLOCK_MONOTONIC_RAW};
+    struct run_capture captures[RANKS];
+    struct rkt_ring *rings[RANKS];
+    uint64_t kernels = 0;
 
-    rkt_loop_hub_set_faults(run->hub, RKT_TAG_FRAME, &faults);
+    rkt_loop_hub_set_faults(run->hub, RKT_TAG_FRAME, faults);
     run_start_jobs(run);
-    for (int rank = 0; rank < RANKS; rank++)
+    for (int rank = 0; rank < RANKS; rank++) {
+        run_connect_job(run, rank, &captures[rank]);
+        rings[rank] = rkt_region_claim(captures[rank].region, 1);
+    }
+    for (uint64_t i = 0; i < RECORDED_S * KERNELS_PER_S; i++) {
+        event.start_ns = event.end_ns = run->now_ns;
+        for (int rank = 0; rank < RANKS; rank++)
+            assert_true(rkt_ring_push(rings[rank], &event));
+        run_for(run, S / KERNELS_PER_S);
+    }
+    for (int rank = 0; rank < RANKS; rank++) {
+        run_leave_job(&captures[rank]);
         run_end_job(run, rank, 0);
-    run_for(run, 30 * S);
+    }
+    run_for(run, 30 * S); /* the drain limit, where a frame is never acknowledged */
     for (int rank = 0; rank < RANKS; rank++)
         assert_true(run->ranks[rank].has_left);
     run_open_store(run);
+    for (uint32_t number = RANKS; number < 2 * RANKS; number++)
+        assert_int_equal(
+            rkt_store_reader_walk(run->reader, number, NULL, count_kernels, &kernels, NULL),
+            RKT_OK);
     assert_true(rkt_store_reader_health(run->reader)->has_trailer);
     assert_int_equal(rkt_store_reader_health(run->reader)->damaged_frames, 0);
+    return kernels;
+}
+
+static void frames_that_come_late_and_twice_are_stored_once(void **state)
+{
+    struct run *run = *state;
+    struct rkt_loop_faults faults = {.duplicate_per_10k = 10000, .delay_ticks_max = 500};
+
+    assert_int_equal(record_over(run, &faults), RANKS * RECORDED_S * KERNELS_PER_S);
+    assert_int_equal(rkt_store_reader_health(run->reader)->seq_gap_count, 0);
+}
+
+/* Each frame that is gone leaves a gap, which every report shows; a frame has a second's kernels. */
+static void assert_gaps_tell_what_is_gone(const struct run *run, uint64_t kernels)
+{
+    uint64_t gaps = rkt_store_reader_health(run->reader)->seq_gap_count;
+
+    assert_in_range(kernels, 1, RANKS * RECORDED_S * KERNELS_PER_S - 1);
+    assert_true(gaps > 0);
+    assert_true(kernels + gaps * (KERNELS_PER_S + 1) >=
+                (uint64_t)RANKS * (RECORDED_S - 2) * KERNELS_PER_S);
+}
+
+static void corrupt_frames_are_refused_and_leave_gaps(void **state)
+{
+    struct run *run = *state;
+    struct rkt_loop_faults faults = {.corrupt_per_10k = 2000, .delay_ticks_max = 50};
+
+    assert_gaps_tell_what_is_gone(run, record_over(run, &faults));
+}
+
+static void dropped_frames_leave_gaps_and_end_every_wait(void **state)
+{
+    struct run *run = *state;
+    struct rkt_loop_faults faults = {.drop_per_10k = 2000};
+
+    assert_gaps_tell_what_is_gone(run, record_over(run, &faults));
 }
 
 static void rank_that_never_joins_is_described_as_lost(void **state)
@@ -354,8 +410,9 @@ int main(void)
         CASE(hang_up_of_a_supervisor_ends_its_rank_not_the_run),
         CASE(stop_closes_the_file_within_a_second),
         CASE(job_that_ends_after_the_file_was_closed_is_not_held_up),
-        CASE(every_wait_ends_on_wires_that_drop_frames),
-        CASE(wires_that_delay_double_and_corrupt_frames_spoil_only_those),
+        CASE(frames_that_come_late_and_twice_are_stored_once),
+        CASE(corrupt_frames_are_refused_and_leave_gaps),
+        CASE(dropped_frames_leave_gaps_and_end_every_wait),
         CASE(rank_that_never_joins_is_described_as_lost),
         CASE(refusal_lets_every_sidecar_leave_before_its_job_is_traced),
     };
