@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/run_message.h"
 #include "tree_run.h"
 
 static int make_tree(void **state)
@@ -207,6 +208,50 @@ static void a_stop_closes_all_files_within_a_second(void **state)
     }
 }
 
+static void a_stop_waits_for_no_leader_that_stands_still(void **state)
+{
+    struct tree *tree = *state;
+
+    tree_connect_jobs(tree);
+    tree_record(tree, 3);
+    tree->run->ranks[TREE_LEADER].is_stopped = true;
+    rkt_aggregator_stop(tree->run->aggregator, tree->run->now_ns);
+    run_for(tree->run, S);
+    assert_int_equal(rkt_aggregator_phase_of(tree->run->aggregator), RKT_AGGREGATOR_DONE);
+    tree_store_is_good(tree);
+    assert_false(the_shard(tree)->has_trailer);
+    for (int rank = 0; rank < TREE_RANKS; rank++)
+        run_leave_job(&tree->captures[rank]);
+}
+
+static void say_store_failed(struct tree *tree, int from, int to)
+{
+    const struct rkt_run_message message = {.type = RKT_RUN_STORE_FAILED};
+    uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
+
+    assert_int_equal(rkt_transport_send(rkt_loop_hub_transport(tree->run->hub, from), to,
+                                        RKT_TAG_CONTROL_DOWN, buf,
+                                        rkt_run_message_encode(&message, buf), NULL),
+                     RKT_OK);
+}
+
+static void a_member_keeps_what_its_leader_cannot_write_and_heeds_no_other(void **state)
+{
+    struct tree *tree = *state;
+
+    tree_connect_jobs(tree);
+    tree_record(tree, 3);
+    say_store_failed(tree, TREE_LEADER, 3);
+    say_store_failed(tree, 1, 4); /* who is not its leader */
+    tree_record(tree, 3);
+    tree_end_jobs(tree);
+    run_for(tree->run, 8 * S); /* less than draining may take: nobody waits for what is kept */
+    tree_all_have_left(tree, true);
+    tree_store_is_good(tree);
+    tree_all_is_stored(tree, 4, 4);
+    assert_in_range(tree_kernels(tree, 3), 2 * TREE_EVENTS, 4 * TREE_EVENTS);
+}
+
 static void a_dead_rank_0_ends_no_file_and_holds_nobody_up(void **state)
 {
     struct tree *tree = *state;
@@ -238,6 +283,8 @@ int main(void)
         CASE(answers_that_are_lost_are_given_again),
         CASE(a_leader_that_does_not_close_its_file_holds_nobody_up),
         CASE(a_stop_closes_all_files_within_a_second),
+        CASE(a_stop_waits_for_no_leader_that_stands_still),
+        CASE(a_member_keeps_what_its_leader_cannot_write_and_heeds_no_other),
         CASE(a_dead_rank_0_ends_no_file_and_holds_nobody_up),
     };
 
