@@ -20,6 +20,8 @@
 struct rkt_analysis_options {
     const char *step_range;  /* name that begins a step's range; NULL: ProfilerStep# */
     const char *comm_kernel; /* regex of more comm kernels; NULL */
+    double step_flops;       /* of a step, all ranks together; 0 unknown */
+    double peak_flops;       /* that a GPU can do per second; 0 unknown */
     uint64_t keep_bytes;     /* of whole traces that stay (trace_keeper.h); 0: none */
 };
 

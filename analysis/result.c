@@ -51,6 +51,16 @@ void rkt_partition_add(struct rkt_partition *to, const struct rkt_partition *par
         to->idle_ns[i] += parts->idle_ns[i];
 }
 
+void rkt_host_partition_add(struct rkt_host_partition *to, const struct rkt_host_partition *parts)
+{
+    to->window_ns += parts->window_ns;
+    to->overlapped_ns += parts->overlapped_ns;
+    to->compute_ns += parts->compute_ns;
+    to->comm_ns += parts->comm_ns;
+    to->input_ns += parts->input_ns;
+    to->host_ns += parts->host_ns;
+}
+
 /* Room doubles each time that it is full; what was there before stays in the arena, unused. */
 static enum rkt_status grow_notes(struct rkt_result *result, struct rkt_arena *arena,
                                   struct rkt_error *err)

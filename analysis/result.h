@@ -23,6 +23,7 @@
 
 #define RKT_NA INT64_MIN
 
+struct rkt_efficiency;   /* analysis/efficiency.h */
 struct rkt_trace_keeper; /* analysis/trace_keeper.h */
 struct rkt_activity;     /* analysis/activity.h */
 struct rkt_host_view;    /* analysis/host_view.h */
@@ -291,6 +292,8 @@ struct rkt_result {
     size_t collective_count;
     size_t unmatched_count; /* comm kernels that matched nothing */
     struct rkt_whatif whatif;
+    const struct rkt_efficiency
+        *efficiency; /* analysis/efficiency.h; NULL where it was not looked at */
     struct rkt_straggler straggler;
     struct rkt_last_arriver last_arriver;
     struct rkt_summary summary;
@@ -307,6 +310,7 @@ bool rkt_result_has_windows(const struct rkt_result *result);
 int64_t rkt_partition_sum(const struct rkt_partition *parts);
 int64_t rkt_host_partition_sum(const struct rkt_host_partition *parts);
 void rkt_partition_add(struct rkt_partition *to, const struct rkt_partition *parts);
+void rkt_host_partition_add(struct rkt_host_partition *to, const struct rkt_host_partition *parts);
 
 const char *rkt_idle_cause_name(enum rkt_idle_cause cause); /* "sync" */
 const char *rkt_copy_part_name(enum rkt_copy_part part);    /* "HtoD" */

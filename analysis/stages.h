@@ -75,6 +75,11 @@ enum rkt_status rkt_find_whatif(struct rkt_result *result, const struct rkt_step
 enum rkt_status rkt_find_straggler(struct rkt_result *result, struct rkt_arena *arena,
                                    struct rkt_error *err);
 
+/* efficiency.c: result->efficiency; after straggler, which replays. */
+enum rkt_status rkt_find_efficiency(struct rkt_result *result,
+                                    const struct rkt_analysis_options *options,
+                                    struct rkt_arena *arena, struct rkt_error *err);
+
 /* gpu_use.c: what each rank's GPUs did in the steady steps; after straggler, likewise. */
 enum rkt_status rkt_find_gpu_use(struct rkt_result *result, struct rkt_arena *arena,
                                  struct rkt_error *err);

@@ -4,16 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void add_host_parts(struct rkt_host_partition *to, const struct rkt_host_partition *from)
-{
-    to->window_ns += from->window_ns;
-    to->overlapped_ns += from->overlapped_ns;
-    to->compute_ns += from->compute_ns;
-    to->comm_ns += from->comm_ns;
-    to->input_ns += from->input_ns;
-    to->host_ns += from->host_ns;
-}
-
 /* Capture windows make a run shorter than from its start to its end. */
 static int64_t measured_ns(const struct rkt_window *window)
 {
@@ -33,7 +23,7 @@ static void add_window(struct rkt_steady *sum, const struct rkt_window *window, 
     sum->exposed_ns += window->comm_ns - together_ns;
     sum->kernels_ns += window->compute_ns + window->comm_ns - together_ns;
     if (window->is_host_view)
-        add_host_parts(&sum->host, &window->host);
+        rkt_host_partition_add(&sum->host, &window->host);
     else
         rkt_partition_add(&sum->parts, &window->parts);
 }
@@ -73,7 +63,7 @@ void rkt_steady_add(struct rkt_steady *to, const struct rkt_steady *from)
     to->together_ns += from->together_ns;
     to->kernels_ns += from->kernels_ns;
     rkt_partition_add(&to->parts, &from->parts);
-    add_host_parts(&to->host, &from->host);
+    rkt_host_partition_add(&to->host, &from->host);
 }
 
 int64_t rkt_partition_idle_ns(const struct rkt_partition *parts)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/options.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,21 @@ static bool add_to_list(struct rkt_option_list *list, const char *text)
     return true;
 }
 
+/* strtod alone would take spaces, names of no numbers, and hexadecimal digits. */
+static bool set_number(double *field, const char *text)
+{
+    char *end;
+    double value;
+
+    if (strspn(text, "0123456789.eE+-") != strlen(text))
+        return false;
+    value = strtod(text, &end);
+    if (end == text || *end != '\0' || !(value > 0) || !isfinite(value))
+        return false;
+    *field = value;
+    return true;
+}
+
 static const char *wanted(enum rkt_option_type type)
 {
     switch (type) {
@@ -61,6 +77,8 @@ static const char *wanted(enum rkt_option_type type)
         return "a duration with its unit, such as 250ms, 30s or 2min";
     case RKT_OPTION_BYTES:
         return "a size with its unit, such as 64MiB";
+    case RKT_OPTION_NUMBER:
+        return "a number above 0, such as 1.5 or 3e12";
     case RKT_OPTION_LIST:
         return "at most 64 values";
     }
@@ -81,6 +99,8 @@ static bool set_value(void *field, enum rkt_option_type type, const char *text)
         return rkt_parse_duration_ns(text, field);
     case RKT_OPTION_BYTES:
         return rkt_parse_bytes(text, field);
+    case RKT_OPTION_NUMBER:
+        return set_number(field, text);
     case RKT_OPTION_LIST:
         return add_to_list(field, text);
     }

@@ -29,6 +29,7 @@ enum rkt_option_type {
     RKT_OPTION_U32,      /* uint32_t */
     RKT_OPTION_DURATION, /* uint64_t, ns */
     RKT_OPTION_BYTES,    /* uint64_t */
+    RKT_OPTION_NUMBER,   /* double, above 0: "989e12" */
     RKT_OPTION_LIST,     /* struct rkt_option_list: may be given several times */
 };
 

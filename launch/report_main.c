@@ -40,6 +40,7 @@ static const struct rkt_option OPTIONS[] = {
      "order tables by one of their numbers, largest first; its name is that of the JSON report"},
     {"top", 0, NULL, RKT_OPTION_U32, FIELD(top), "N", NULL, "rows of each table (default: 10)"},
     RKT_ANALYSIS_OPTION_ROWS(struct report_options),
+    RKT_FLOPS_OPTION_ROWS(struct report_options),
 };
 
 static const struct rkt_command COMMAND = {

@@ -38,6 +38,21 @@ typedef enum rkt_status (*rkt_result_writer_fn)(const struct rkt_result *result,
             "kernels of these names are communication, too"                 \
     }
 
+/* Likewise, of a command that prints efficiencies. */
+#define RKT_FLOPS_OPTION_ROWS(type)                                                               \
+    {"step-flops",                                                                                \
+     0,                                                                                           \
+     NULL,                                                                                        \
+     RKT_OPTION_NUMBER,                                                                           \
+     offsetof(type, analysis.step_flops),                                                         \
+     "N",                                                                                         \
+     NULL,                                                                                        \
+     "floating-point operations of the model in a step, all ranks together; for MFU"},            \
+    {                                                                                             \
+        "peak-flops", 0, NULL, RKT_OPTION_NUMBER, offsetof(type, analysis.peak_flops), "N", NULL, \
+            "that a GPU of the job can do per second, such as 989e12"                             \
+    }
+
 /* `output` NULL: standard output. `store` is a timeline or the folder of a run. */
 enum rkt_status rkt_result_file_write(const char *store, const struct rkt_analysis_options *options,
                                       rkt_result_writer_fn write, void *ctx, const char *output,

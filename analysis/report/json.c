@@ -43,7 +43,7 @@ static void put_copies(struct rkt_json *json, const char *key,
     rkt_json_end(json);
 }
 
-static void put_parts(struct rkt_json *json, const char *key, const struct rkt_partition *parts)
+void rkt_json_put_parts(struct rkt_json *json, const char *key, const struct rkt_partition *parts)
 {
     rkt_json_begin_object(json, key);
     put_ns(json, "overlapped", parts->overlapped_ns);
@@ -59,8 +59,8 @@ static void put_parts(struct rkt_json *json, const char *key, const struct rkt_p
     rkt_json_end(json);
 }
 
-static void put_host_parts(struct rkt_json *json, const char *key,
-                           const struct rkt_host_partition *parts)
+void rkt_json_put_host_parts(struct rkt_json *json, const char *key,
+                             const struct rkt_host_partition *parts)
 {
     rkt_json_begin_object(json, key);
     put_ns(json, "overlapped", parts->overlapped_ns);
@@ -80,9 +80,9 @@ static void put_window(struct rkt_json *json, const char *key, const struct rkt_
     put_ns(json, "window_ns",
            window->is_host_view ? window->host.window_ns : window->parts.window_ns);
     if (window->is_host_view)
-        put_host_parts(json, "host_parts_ns", &window->host);
+        rkt_json_put_host_parts(json, "host_parts_ns", &window->host);
     else
-        put_parts(json, "parts_ns", &window->parts);
+        rkt_json_put_parts(json, "parts_ns", &window->parts);
     put_ns(json, "compute_ns", window->compute_ns);
     put_ns(json, "comm_ns", window->comm_ns);
     put_ns(json, "copy_ns", window->copy_ns);
@@ -319,9 +319,9 @@ static void put_summary(struct rkt_json *json, const struct rkt_summary *summary
     rkt_json_double(json, "gpu_util", summary->gpu_util);
     put_ns(json, "rank_windows_ns", summary->parts_rank_ns);
     if (summary->is_host_view)
-        put_host_parts(json, "host_parts_ns", &summary->host);
+        rkt_json_put_host_parts(json, "host_parts_ns", &summary->host);
     else
-        put_parts(json, "parts_ns", &summary->parts);
+        rkt_json_put_parts(json, "parts_ns", &summary->parts);
     rkt_json_end(json);
 }
 
@@ -388,6 +388,7 @@ enum rkt_status rkt_report_write_json(const struct rkt_result *result,
     put_summary(&json, &result->summary);
     put_straggler(&json, result);
     put_last_arriver(&json, result);
+    rkt_json_put_efficiency(&json, result->efficiency);
     rkt_json_put_whatif(&json, result);
     put_notes(&json, result);
     rkt_json_put_tables(&json, result);

@@ -17,6 +17,14 @@ void rkt_json_put_gpu_cause(struct rkt_json *json, const struct rkt_gpu_cause *c
 /* "tables": the key tables of all ranks; {} where they were not made. */
 void rkt_json_put_tables(struct rkt_json *json, const struct rkt_result *result);
 
+/* Exclusive parts of a stretch of time, and in host view. */
+void rkt_json_put_parts(struct rkt_json *json, const char *key, const struct rkt_partition *parts);
+void rkt_json_put_host_parts(struct rkt_json *json, const char *key,
+                             const struct rkt_host_partition *parts);
+
+/* "efficiency"; null where it was not looked at. */
+void rkt_json_put_efficiency(struct rkt_json *json, const struct rkt_efficiency *efficiency);
+
 /* "replay": the steps' replay, and whom each hung on. */
 void rkt_json_put_whatif(struct rkt_json *json, const struct rkt_result *result);
 

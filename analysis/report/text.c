@@ -454,6 +454,7 @@ static enum rkt_status print_page(const struct rkt_result *result, FILE *out, st
         return status;
     print_headline(result, out);
     (void)fputc('\n', out);
+    rkt_text_scaling(result, out);
     status = rkt_text_gpu(result, out, err);
     if (status == RKT_OK)
         status = rkt_text_collectives(result, out, err);

@@ -18,6 +18,9 @@ enum rkt_status rkt_text_partition(const struct rkt_result *result, FILE *out,
 /* Who holds the others up, what that costs, and why; or that nobody does. */
 void rkt_text_straggler(const struct rkt_result *result, FILE *out);
 
+/* Efficiency and its factors, and what equal ranks would gain. */
+void rkt_text_scaling(const struct rkt_result *result, FILE *out);
+
 /* What the ranks' GPUs did; nothing without samples. */
 enum rkt_status rkt_text_gpu(const struct rkt_result *result, FILE *out, struct rkt_error *err);
 

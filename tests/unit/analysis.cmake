@@ -30,7 +30,7 @@ rkt_test(unit_idle SOURCES test_idle.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_step SOURCES test_step.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_recorded SOURCES test_recorded.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_phase SOURCES test_phase.c fake_run.c LINK rkt_analysis LABELS unit)
-rkt_test(unit_report SOURCES test_report.c fake_run.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_report SOURCES test_report.c fake_job.c fake_run.c LINK rkt_analysis LABELS unit)
 if(TARGET unit_report)
   target_compile_definitions(unit_report PRIVATE
     RKT_TEST_REPORTS="${PROJECT_SOURCE_DIR}/tests/data/report")

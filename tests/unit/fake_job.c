@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_job.h"
 
+#include <stdio.h>
+
+#include "analysis/analysis.h"
 #include "analysis/arrival.h"
 #include "analysis/lane.h"
 #include "analysis/stages.h"
@@ -54,6 +57,7 @@ void fake_job_compute(struct fake_job *job, uint32_t rank, int64_t us)
     int64_t start_us = job->now_us[rank];
 
     job->now_us[rank] += us;
+    job->useful_us[rank] += us;
     if (us > 0)
         add_work(job, rank,
                  (struct fake_work){.work_class = RKT_WORK_COMPUTE,
@@ -132,13 +136,23 @@ void fake_job_end_step(struct fake_job *job)
         struct rkt_step_result *step = fake_add_step(&job->run, r, start_ns, job->end_us[r] * US);
 
         step->window.parts.window_ns = job->end_us[r] * US - start_ns;
+        step->window.parts.compute_ns = job->useful_us[r] * US;
+        step->window.parts.comm_unsplit_ns =
+            step->window.parts.window_ns - step->window.parts.compute_ns;
+        step->window.compute_ns = job->useful_us[r] * US;
+        job->useful_us[r] = 0;
     }
     job->step++;
 }
 
 void fake_job_find(struct fake_job *job)
 {
-    struct rkt_result *result = &job->run.result;
+    fake_job_find_in(&job->run);
+}
+
+void fake_job_find_in(struct fake_run *run)
+{
+    struct rkt_result *result = &run->result;
     struct rkt_error err;
 
     for (size_t r = 0; r < result->rank_count; r++) {
@@ -150,6 +164,36 @@ void fake_job_find(struct fake_job *job)
         assert_rkt_ok(rkt_find_arrivals(trace, &err), err);
         assert_rkt_ok(rkt_lane_find(trace, &result->ranks[r], &err), err);
     }
-    fake_match(&job->run);
-    assert_rkt_ok(rkt_find_straggler(result, &job->run.arena, &err), err);
+    fake_match(run);
+    assert_rkt_ok(rkt_find_straggler(result, &run->arena, &err), err);
+}
+
+void fake_job_make_run(struct fake_run *run)
+{
+    static const uint32_t RANKS[] = {0, 1, 2, 3};
+    const struct rkt_analysis_options options = {.step_flops = 1.9e12, .peak_flops = 989e12};
+    struct fake_job job;
+    struct rkt_error err;
+
+    fake_job_init(&job, 4);
+    (void)fake_job_add_comm(&job, RANKS, 4);
+    for (size_t i = 0; i < 6; i++) {
+        for (uint32_t r = 0; r < 4; r++)
+            fake_job_compute(&job, r, r < 2 ? 1000 : i == 2 ? 1900 : 1400);
+        fake_job_post(&job, 0, 300);
+        fake_job_join(&job, 0);
+        fake_job_end_step(&job);
+    }
+    *run = job.run;
+    run->result.run = &run->info;
+    run->result.health = &run->health;
+    for (size_t r = 0; r < 4; r++) {
+        (void)snprintf(run->traces[r].source.info.host, 16, "node%zu", r / 2);
+        run->result.ranks[r].run.start_ns = run->result.ranks[r].steps[0].window.start_ns;
+        run->result.ranks[r].run.end_ns = run->result.ranks[r].steps[5].window.end_ns;
+    }
+    fake_job_find_in(run);
+    assert_rkt_ok(rkt_find_efficiency(&run->result, &options, &run->arena, &err), err);
+    assert_rkt_ok(rkt_find_last_arriver(&run->result, &err), err);
+    assert_rkt_ok(rkt_summarise(&run->result, &run->arena, &err), err);
 }

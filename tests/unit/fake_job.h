@@ -11,8 +11,8 @@
  *     fake_job_end_step(&job)
  *     fake_job_find(&job)                     everything up to the straggler
  *
- * Transfers of one length are of one size. The host is far ahead all along. Ranks run in step order, each on a stream, each communicator on
- * one of its own.
+ * Transfers of one length are of one size. What does not compute counts as communication. The host
+ * is far ahead all along. Each rank has a stream, and one for each communicator.
  */
 
 #include "fake_run.h"
@@ -31,7 +31,8 @@ struct fake_job {
     struct fake_job_comm comms[FAKE_JOB_COMMS_MAX];
     size_t comm_count;
     int64_t now_us[FAKE_RANKS_MAX];
-    int64_t end_us[FAKE_RANKS_MAX]; /* of the step so far */
+    int64_t end_us[FAKE_RANKS_MAX];    /* of the step so far */
+    int64_t useful_us[FAKE_RANKS_MAX]; /* computed in it */
     uint32_t step;
     int64_t launch_us;
 };
@@ -51,5 +52,9 @@ void fake_job_send(struct fake_job *job, size_t comm, int64_t transfer_us);
 void fake_job_end_step(struct fake_job *job);
 
 void fake_job_find(struct fake_job *job);
+void fake_job_find_in(struct fake_run *run); /* of a job that goes no further */
+
+/* Two hosts of two ranks, of which the second computes longer: analysed, and the caller's. */
+void fake_job_make_run(struct fake_run *run);
 
 #endif

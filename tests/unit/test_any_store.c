@@ -123,7 +123,8 @@ static void analyse(struct store_maker *maker)
         FILE *out = open_memstream(&text, &len_bytes);
 
         assert_non_null(out);
-        assert_rkt_ok(RKT_REPORT_FORMATS[i].write(rkt_analysis_result(analysis), NULL, out, &err), err);
+        assert_rkt_ok(RKT_REPORT_FORMATS[i].write(rkt_analysis_result(analysis), NULL, out, &err),
+                      err);
         fclose(out);
         assert_true(len_bytes > 0);
         free(text);

@@ -12,6 +12,7 @@ struct fields {
     uint32_t count;
     uint64_t hold_ns;
     uint64_t queue_bytes;
+    double rate;
     struct rkt_option_list names;
 };
 
@@ -24,6 +25,7 @@ static const struct rkt_option OPTIONS[] = {
     {"count", 0, NULL, RKT_OPTION_U32, FIELD(count), "N", "3", "how many"},
     {"hold", 0, NULL, RKT_OPTION_DURATION, FIELD(hold_ns), "TIME", "30s", "how long"},
     {"queue", 0, NULL, RKT_OPTION_BYTES, FIELD(queue_bytes), "SIZE", "64MiB", "how much"},
+    {"rate", 0, NULL, RKT_OPTION_NUMBER, FIELD(rate), "N", NULL, "how fast"},
     {"name", 'n', NULL, RKT_OPTION_LIST, FIELD(names), "NAME", NULL, "names"},
 };
 
@@ -108,6 +110,18 @@ static void options_may_stand_between_and_behind_the_words(void **state)
         assert_string_equal(argv[next + i], WORDS[i]);
 }
 
+static void a_number_may_have_a_point_and_an_exponent(void **state)
+{
+    const char *argv[] = {"test", "--rate", "1.5e3", NULL};
+    struct fields fields;
+    struct rkt_error err;
+    int next;
+
+    (void)state;
+    assert_rkt_ok(parse(argv, &fields, &next, &err), err);
+    assert_true(fields.rate == 1500);
+}
+
 static void two_dashes_end_the_options(void **state)
 {
     const char *argv[] = {"test", "--", "--output", NULL};
@@ -153,6 +167,15 @@ static void wrong_use_is_one_line_that_says_what_to_do(void **state)
          "option '--count': '4294967296' is not a whole number from 0 to 4294967295"},
         {{"--output"}, "option '--output' needs a value: a text"},
         {{"--verbose=1"}, "option '--verbose' takes no value"},
+        {{"--rate", "0"}, "option '--rate': '0' is not a number above 0, such as 1.5 or 3e12"},
+        {{"--rate", "-2"}, "option '--rate': '-2' is not a number above 0, such as 1.5 or 3e12"},
+        {{"--rate", "inf"}, "option '--rate': 'inf' is not a number above 0, such as 1.5 or 3e12"},
+        {{"--rate", "1e999"},
+         "option '--rate': '1e999' is not a number above 0, such as 1.5 or 3e12"},
+        {{"--rate", "1e3x"},
+         "option '--rate': '1e3x' is not a number above 0, such as 1.5 or 3e12"},
+        {{"--rate", "0x10"},
+         "option '--rate': '0x10' is not a number above 0, such as 1.5 or 3e12"},
         {{"--queue", "64"}, "option '--queue': '64' is not a size with its unit, such as 64MiB"},
     };
 
@@ -184,6 +207,7 @@ int main(void)
         cmocka_unit_test(defaults_hold_where_nothing_is_given),
         cmocka_unit_test(the_first_word_begins_a_command_where_one_is_taken),
         cmocka_unit_test(options_may_stand_between_and_behind_the_words),
+        cmocka_unit_test(a_number_may_have_a_point_and_an_exponent),
         cmocka_unit_test(two_dashes_end_the_options),
         cmocka_unit_test(command_line_beats_environment_beats_default),
         cmocka_unit_test(wrong_use_is_one_line_that_says_what_to_do),

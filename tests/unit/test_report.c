@@ -12,7 +12,7 @@
 #include "analysis/report/report.h"
 #include "analysis/report/text_format.h"
 #include "analysis/stages.h"
-#include "fake_run.h"
+#include "fake_job.h"
 #include "rkt_test.h"
 
 #define MS INT64_C(1000000)
@@ -323,7 +323,8 @@ static void reports_are_as_they_were(void **state)
     } CASES[] = {{"damaged", make_damaged_run},
                  {"host_view", make_host_run},
                  {"bare", make_bare_run},
-                 {"throttled", make_throttled_run}};
+                 {"throttled", make_throttled_run},
+                 {"replayed", fake_job_make_run}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
@@ -372,6 +373,9 @@ static void the_json_report_has_every_number_and_its_unit(void **state)
     fake_run_release(&run);
     make_bare_run(&run);
     check_golden(&run, "json", "bare");
+    fake_run_release(&run);
+    fake_job_make_run(&run);
+    check_golden(&run, "json", "replayed");
     fake_run_release(&run);
 }
 

@@ -2,7 +2,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "analysis/analysis.h"
+#include "analysis/efficiency.h"
 #include "analysis/gain_stats.h"
+#include "analysis/stages.h"
 #include "fake_job.h"
 #include "rkt_random.h"
 #include "rkt_test.h"
@@ -53,27 +56,80 @@ static void init_data_parallel(struct fake_job *job, size_t rank_count)
 }
 
 /* metrics.md: gradients at 0-10 and 10-20, AllReduces 10-40 and 40-50. */
+static void init_queued(struct fake_job *job)
+{
+    init_data_parallel(job, 2);
+    for (int s = 0; s < 4; s++) {
+        for (int bucket = 0; bucket < 2; bucket++) {
+            fake_job_compute(job, 0, 10);
+            fake_job_compute(job, 1, 10);
+            fake_job_post(job, 0, bucket == 0 ? 30 : 10);
+        }
+        fake_job_join(job, 0);
+        fake_job_end_step(job);
+    }
+    fake_job_find(job);
+}
+
 static void queued_collectives_leave_half_of_the_step_to_transfers(void **state)
 {
     struct fake_job job;
 
     (void)state;
-    init_data_parallel(&job, 2);
-    for (int s = 0; s < 4; s++) {
-        for (int bucket = 0; bucket < 2; bucket++) {
-            fake_job_compute(&job, 0, 10);
-            fake_job_compute(&job, 1, 10);
-            fake_job_post(&job, 0, bucket == 0 ? 30 : 10);
-        }
-        fake_job_join(&job, 0);
-        fake_job_end_step(&job);
-    }
-    fake_job_find(&job);
+    init_queued(&job);
     assert_replayed(&job);
     assert_int_equal(job.run.result.whatif.steps_ns, 200 * US);
     assert_int_equal(job.run.result.whatif.inst_ns, 80 * US);
     assert_true(fabs(job.run.result.whatif.slowdown - 1) < 1e-9); /* ranks are alike */
     assert_false(job.run.result.straggler.is_found);
+    fake_job_release(&job);
+}
+
+/* On GPUs that can do 500 TFLOP/s. */
+static const struct rkt_efficiency *find_efficiency(struct fake_job *job, double step_flops)
+{
+    const struct rkt_analysis_options options = {.step_flops = step_flops, .peak_flops = 5e14};
+    struct rkt_error err;
+
+    assert_rkt_ok(rkt_find_efficiency(&job->run.result, &options, &job->run.arena, &err), err);
+    return job->run.result.efficiency;
+}
+
+/* The example above: SerE 1, TE 0.4. */
+static void factors_of_a_run_multiply_to_its_efficiency(void **state)
+{
+    const int64_t late_us[ALL_MAX] = {0, 400, 300};
+    const struct rkt_efficiency *efficiency;
+    struct fake_job job;
+
+    (void)state;
+    init_queued(&job);
+    efficiency = find_efficiency(&job, 0);
+    assert_int_equal(efficiency->useful_ns, 160 * US);
+    assert_int_equal(efficiency->windows_ns, 400 * US);
+    assert_true(fabs(efficiency->parallel - 0.4) < 1e-9);
+    assert_true(fabs(efficiency->balance - 1) < 1e-9);
+    assert_true(fabs(efficiency->serial - 1) < 1e-9);
+    assert_true(fabs(efficiency->transfer - 0.4) < 1e-9);
+    assert_true(isnan(efficiency->mfu));
+    fake_job_release(&job);
+
+    /* useful 1150, 1550, 1450 of 1950; without transfers 1550 */
+    init_data_parallel(&job, 3);
+    for (int s = 0; s < STEPS; s++)
+        add_data_parallel_step(&job, 0, late_us);
+    fake_job_find(&job);
+    efficiency = find_efficiency(&job, 1.17e12);
+    assert_true(fabs(efficiency->parallel - 4150. / 5850) < 1e-9);
+    assert_true(fabs(efficiency->balance - 4150. / 4650) < 1e-9);
+    assert_true(fabs(efficiency->comm - 1550. / 1950) < 1e-9);
+    assert_true(fabs(efficiency->serial - 1) < 1e-9);
+    assert_true(fabs(efficiency->transfer - 1550. / 1950) < 1e-9);
+    assert_true(fabs(efficiency->balance * efficiency->serial * efficiency->transfer -
+                     efficiency->parallel * efficiency->spread) < 1e-9);
+    /* 3 GPUs, 1.17e12 in 1.95 ms: 200 TFLOP/s each, of 500 */
+    assert_true(fabs(efficiency->flops_per_s - 2e14) < 1e6);
+    assert_true(fabs(efficiency->mfu - 0.4) < 1e-9);
     fake_job_release(&job);
 }
 
@@ -408,6 +464,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queued_collectives_leave_half_of_the_step_to_transfers),
+        cmocka_unit_test(factors_of_a_run_multiply_to_its_efficiency),
         cmocka_unit_test(a_late_rank_is_named_with_what_it_costs),
         cmocka_unit_test(a_delay_that_others_hide_gains_what_is_left_of_it),
         cmocka_unit_test(a_tensor_parallel_wait_is_not_blamed_on_its_victim),
