@@ -256,6 +256,9 @@ def small_disk(path, size):
 
 VICTIMS = {"job": "mark_job", "sidecar": mpi_run.SIDECAR, "rank 0's sidecar": mpi_run.SIDECAR,
            "supervisor": mpi_run.SUPERVISOR}
+RANKS = 4
+# The way of records to rank 0; with leaders rank 2 leads ranks 2 and 3.
+WAYS = {"star": [], "tree": ["--fan-in", "tree:2"], "sharded": ["--fan-in", "tree:2", "--store", "sharded"]}
 SIGNALS = {"KILL": signal.SIGKILL, "TERM": signal.SIGTERM, "STOP": signal.SIGSTOP}
 
 
@@ -265,13 +268,14 @@ class Hit:
     def __init__(self, rng):
         self.victim = rng.choice(list(VICTIMS))
         self.how = rng.choice(list(SIGNALS))
-        self.rank = {"sidecar": rng.randrange(1, 3), "rank 0's sidecar": 0}.get(self.victim, rng.randrange(3))
+        self.rank = {"sidecar": rng.randrange(1, RANKS), "rank 0's sidecar": 0}.get(self.victim, rng.randrange(RANKS))
+        self.way = rng.choice(list(WAYS))
         self.is_early = rng.random() < 0.2  # as soon as the process is there, also in MPI_Init
         self.delay_s = rng.uniform(0, 0.3) if self.is_early else rng.uniform(0, 2.2)
         self.stop_s = rng.choice([rng.uniform(0.05, 2), rng.uniform(2, 12)])
 
     def __str__(self):
-        text = f"{self.victim} of rank {self.rank}, {self.how}, {self.delay_s:.3f} s after it " \
+        text = f"{self.way}: {self.victim} of rank {self.rank}, {self.how}, {self.delay_s:.3f} s after it " \
                f"{'started' if self.is_early else 'recorded'}"
         return text + (f", for {self.stop_s:.2f} s" if self.how == "STOP" else "")
 
@@ -286,7 +290,7 @@ class Hit:
 
 
 def random_run(build, what):
-    with run_of(build, options=["--hold", "5s"], ms=2000) as run:
+    with run_of(build, options=["--hold", "5s", *WAYS[what.way]], ranks=RANKS, ms=2000) as run:
         pid = run.find(VICTIMS[what.victim], what.rank)
         if not what.is_early:
             run.wait_for(lambda: run.marks(what.rank) > 0)
@@ -313,15 +317,15 @@ def random_runs(build, count, seed):
     print(f"{count} random runs, seed {seed}", flush=True)
     with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
         for number, (what, run) in enumerate(zip(hits, pool.map(lambda one: random_run(build, one), hits))):
-            table[what.victim, what.how, run.outcome] += 1
+            table[what.way, what.victim, what.how, run.outcome] += 1
             failures += bool(run.problems)
             hangs += any(problem.startswith("hang") for problem in run.problems)
             acked += run.acked_count
             slowest = max(slowest, run.seconds)
             if run.problems:
                 tell_failure(f"random run {number}: {what}", run)
-    for (victim, how, outcome), times in sorted(table.items()):
-        print(f"fault_runs victim=\"{victim}\" signal={how} outcome=\"{outcome}\" runs={times}")
+    for (way, victim, how, outcome), times in sorted(table.items()):
+        print(f"fault_runs way={way} victim=\"{victim}\" signal={how} outcome=\"{outcome}\" runs={times}")
     print(f"fault_runs runs={count} seed={seed} failures={failures} hangs={hangs} frames_acknowledged={acked} "
           f"slowest_s={slowest:.1f}", flush=True)
     return failures

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One run under mpirun in which something goes wrong, and what must hold after it, whatever it was.
 
-    acked    what rank 0 acknowledged is in its file: the first N frames that a sidecar sent, by source and
-             number, N by its own log (RANKTRACE_LOG=send:debug; straight to a file, so that it survives mpirun)
+    acked    what was acknowledged is in the file, or where leaders write files in one of these: the first N
+             frames that a sidecar sent, by source and number, N by its own log (RANKTRACE_LOG=send:debug; straight
+             to a file, so that it survives mpirun). What it sent again, to rank 0 in its leader's place, counts once
     sums     what a job's threads counted is stored or counted as lost, once spools are recovered; each thread
              may have one more than it counted. A job that was not traced had its line
     left     no process, no socket, no temporary file; a spool only where a line names it, or mpirun killed all
@@ -10,6 +11,7 @@
 
 The job is mark_job.c under a shell that writes its exit code down.
 """
+import glob
 import os
 import re
 import signal
@@ -166,11 +168,14 @@ class FaultRun:
 
     def check_acknowledged(self, timeline=None):
         """Frames that a sidecar sent, as far as they were acknowledged, are in the file."""
-        stored = frames_of(timeline or self.out + "/timeline.rkt")
+        stored = set()
+        for path in [timeline] if timeline else glob.glob(self.out + "/timeline*.rkt"):
+            stored |= frames_of(path)
         self.acked_count = 0
         for rank in range(self.ranks):
             log = self.said(rank)
-            sent = [(int(a), int(b)) for a, b in re.findall(r"comp=send .*msg=\"sent\" source=(\d+) seq=(\d+)", log)]
+            sent = re.findall(r"comp=send .*msg=\"sent\" source=(\d+) seq=(\d+)", log)
+            sent = [(int(source), int(seq)) for source, seq in dict.fromkeys(sent)]
             acked = re.findall(r"comp=send .*msg=\"acknowledged\" frames=(\d+)", log)
             count = int(acked[-1]) if acked else 0
             self.acked_count += count
