@@ -27,6 +27,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 CHECK(run)
 CHECK(source)
 CHECK(end)
+CHECK(shard)
+
+/* A name that leads out of the folder is read, and never written. */
+static void check_any_shard(const uint8_t *data, size_t size)
+{
+    uint8_t raw[RKT_DESCRIPTOR_BYTES_MAX];
+    struct rkt_shard_info info;
+    size_t len;
+
+    if (rkt_shard_info_decode(data, size, &info, NULL) != RKT_OK)
+        return;
+    if (rkt_shard_file_is_plain(info.file))
+        check_shard(data, size);
+    else if (rkt_shard_info_encode(&info, raw, sizeof(raw), &len, NULL) != RKT_ERR_INVALID)
+        abort();
+}
 
 static void check_align(const uint8_t *data, size_t size)
 {
@@ -55,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_run(data, size);
     check_source(data, size);
     check_end(data, size);
+    check_any_shard(data, size);
     check_align(data, size);
     return 0;
 }

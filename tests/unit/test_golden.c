@@ -352,6 +352,32 @@ static void a_frozen_store_is_read_by_its_index(void **state)
         read_store(&VERSIONS[i]);
 }
 
+static void a_frozen_sharded_store_is_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < VERSION_COUNT; i++) {
+        const struct rkt_store_health *health;
+        struct rkt_store_reader *reader;
+        struct rkt_error err;
+        char path[512];
+
+        if (!VERSIONS[i].has_shards)
+            continue;
+        snprintf(path, sizeof(path), "%s/%s-sharded.bin", WIRE_FOLDER, VERSIONS[i].name);
+        assert_rkt_ok(rkt_store_reader_open(path, &reader, &err), err);
+        health = rkt_store_reader_health(reader);
+        assert_true(health->has_trailer);
+        assert_int_equal(health->shard_count, 1);
+        assert_int_equal(health->unread_shard_count, 0);
+        assert_int_equal(health->damaged_frames + health->seq_gap_count, 0);
+        assert_int_equal(rkt_store_reader_source_count(reader), SAMPLE_SOURCES);
+        assert_true(rkt_store_reader_source(reader, 1)->has_events);
+        sample_expect_run(rkt_store_reader_run(reader));
+        sample_expect_source(&rkt_store_reader_source(reader, 1)->info);
+        rkt_store_reader_close(reader);
+    }
+}
+
 /* zstd's output may change with its version, so the raw payload is what must be the same. */
 static void expect_same_frame(const struct sample_frames *frames, size_t i, const char *name)
 {
@@ -419,6 +445,29 @@ static void write_new(const char *folder, const char *name, const uint8_t *bytes
     sample_file_write(path, bytes, len_bytes);
 }
 
+/* Source 0 in the index file, source 1 in the shard. */
+static void write_sharded_file(const char *folder, bool is_part)
+{
+    struct rkt_shard_info shard = {.host = "node02", .rank = 1};
+    struct rkt_run_info run = sample_run();
+    struct rkt_store_writer *writer;
+    struct sample_frames frames;
+    struct rkt_error err;
+
+    run.is_part = is_part;
+    make_folder(&frames);
+    assert_rkt_ok(rkt_store_writer_create(frames.path, RKT_STORE_LIVE, &run, &writer, &err), err);
+    snprintf(shard.file, sizeof(shard.file), "%s-sharded-1.bin", NEWEST->name);
+    if (!is_part)
+        assert_rkt_ok(rkt_store_writer_append_shard(writer, &shard, &err), err);
+    sample_source_fill(writer, is_part);
+    assert_rkt_ok(rkt_store_writer_close(writer, &err), err);
+    rkt_store_writer_destroy(writer);
+    read_frames(&frames);
+    write_new(folder, is_part ? "sharded-1" : "sharded", frames.bytes, frames.len_bytes);
+    free_frames(&frames);
+}
+
 static int write_all(const char *folder)
 {
     struct sample_frames frames;
@@ -436,6 +485,8 @@ static int write_all(const char *folder)
     write_new(folder, "shard", frames.bytes + frames.starts[1],
               frames.len_bytes - frames.starts[1]);
     free_frames(&frames);
+    write_sharded_file(folder, false);
+    write_sharded_file(folder, true);
     return 0;
 }
 
@@ -449,6 +500,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_frozen_alignment_is_read),
         cmocka_unit_test(frozen_names_are_read),
         cmocka_unit_test(a_frozen_store_is_read_by_its_index),
+        cmocka_unit_test(a_frozen_sharded_store_is_read),
         cmocka_unit_test(this_build_writes_what_was_frozen),
     };
 
