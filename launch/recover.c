@@ -45,8 +45,13 @@ static enum rkt_status add_matches(struct rkt_recover_files *files, const char *
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a pattern");
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread. Sorted: a spool's -a before its -b */
     if (glob(text, 0, NULL, &found) == 0) {
-        for (size_t i = 0; i < found.gl_pathc && status == RKT_OK; i++)
-            status = add_file(files, found.gl_pathv[i], err);
+        for (size_t i = 0; i < found.gl_pathc && status == RKT_OK; i++) {
+            struct stat st;
+
+            /* whose first write failed holds nothing */
+            if (stat(found.gl_pathv[i], &st) != 0 || st.st_size > 0)
+                status = add_file(files, found.gl_pathv[i], err);
+        }
         globfree(&found);
     }
     free(text);

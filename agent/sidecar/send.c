@@ -19,6 +19,7 @@
 struct waiting_frame {
     struct waiting_frame *next;
     size_t frame_bytes;
+    bool is_kept; /* on disk, too */
     uint8_t bytes[];
 };
 
@@ -31,6 +32,7 @@ struct rkt_send_queue {
     char *kept_path;         /* BASE-a.rkt; NULL: none */
     bool is_keeping;         /* what is in memory is in that file, too */
     int kept_fd;             /* -1: nothing is */
+    off_t kept_bytes;
     struct rkt_error keep_error;
 
     /* in memory: those that are sent and wait for their ACK, then those that are not sent */
@@ -96,14 +98,16 @@ static void drop_first(struct rkt_send_queue *queue)
     free(frame);
 }
 
+/* Nothing in it is no file. */
 static void close_kept(struct rkt_send_queue *queue, bool is_needed)
 {
     if (!queue->kept_path || queue->kept_fd < 0)
         return;
     close(queue->kept_fd);
     queue->kept_fd = -1;
-    if (!is_needed)
+    if (!is_needed || queue->kept_bytes == 0)
         (void)unlink(queue->kept_path);
+    queue->kept_bytes = 0;
 }
 
 void rkt_send_queue_destroy(struct rkt_send_queue *queue)
@@ -138,15 +142,23 @@ static enum rkt_status push_to_spool(struct rkt_send_queue *queue, const uint8_t
 }
 
 /* Errors are kept for who asks: the frame is in memory all the same. */
-static void keep_frame(struct rkt_send_queue *queue, const struct waiting_frame *frame)
+static void keep_frame(struct rkt_send_queue *queue, struct waiting_frame *frame)
 {
     if (queue->kept_fd < 0)
         queue->kept_fd =
             open(queue->kept_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (queue->kept_fd < 0)
+    if (queue->kept_fd < 0) {
         (void)rkt_fail_errno(&queue->keep_error, RKT_ERR_IO, "cannot make %s", queue->kept_path);
-    else if (write(queue->kept_fd, frame->bytes, frame->frame_bytes) != (ssize_t)frame->frame_bytes)
-        (void)rkt_fail_errno(&queue->keep_error, RKT_ERR_IO, "cannot write %s", queue->kept_path);
+        return;
+    }
+    frame->is_kept = pwrite(queue->kept_fd, frame->bytes, frame->frame_bytes, queue->kept_bytes) ==
+                     (ssize_t)frame->frame_bytes;
+    if (frame->is_kept) {
+        queue->kept_bytes += (off_t)frame->frame_bytes;
+        return;
+    }
+    (void)rkt_fail_errno(&queue->keep_error, RKT_ERR_IO, "cannot write %s", queue->kept_path);
+    (void)!ftruncate(queue->kept_fd, queue->kept_bytes);
 }
 
 static enum rkt_status push_to_memory(struct rkt_send_queue *queue, const uint8_t *frame,
@@ -161,6 +173,7 @@ static enum rkt_status push_to_memory(struct rkt_send_queue *queue, const uint8_
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a frame of %zu bytes", frame_bytes);
     waiting->next = NULL;
     waiting->frame_bytes = frame_bytes;
+    waiting->is_kept = false;
     memcpy(waiting->bytes, frame, frame_bytes);
     if (queue->last)
         queue->last->next = waiting;
@@ -322,7 +335,7 @@ enum rkt_status rkt_send_queue_keep(struct rkt_send_queue *queue, const char **p
 {
     if (!queue->spool)
         return rkt_fail(err, RKT_ERR_INVALID, "there is no spool");
-    for (const struct waiting_frame *frame = queue->first; frame && !queue->is_keeping;
+    for (struct waiting_frame *frame = queue->first; frame && !queue->is_keeping;
          frame = frame->next)
         keep_frame(queue, frame);
     queue->is_keeping = true;
@@ -338,7 +351,7 @@ enum rkt_status rkt_send_queue_keep(struct rkt_send_queue *queue, const char **p
 void rkt_send_queue_abandon(struct rkt_send_queue *queue)
 {
     while (queue->first) {
-        if (queue->first == queue->first_unsent && queue->kept_fd < 0)
+        if (queue->first == queue->first_unsent && !queue->first->is_kept)
             queue->counts.dropped_frames++;
         drop_first(queue);
     }

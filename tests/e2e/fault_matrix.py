@@ -51,9 +51,9 @@ def run_of(build, **how):
 
 
 def hit(run, name, rank, number, delay_s=0.5, for_s=0):
-    """Once that rank records, and delay_s later. for_s: so long after SIGSTOP comes SIGCONT."""
+    """Once all ranks record, and delay_s later. for_s: so long after SIGSTOP comes SIGCONT."""
     pid = run.find(name, rank)
-    run.wait_for(lambda: run.marks(rank) > 0)
+    run.wait_for(lambda: all(run.marks(one) for one in range(run.ranks)))
     time.sleep(delay_s)
     run.check(pid is not None, f"there is no {name} on rank {rank}")
     if pid is None or not mpi_run.kill(pid, number):

@@ -96,6 +96,7 @@ with open(sys.argv[2] + "/ranktrace-spool-1-9-a.rkt", "wb") as file:
 with open(sys.argv[2] + "/timeline.rkt", "wb") as file:
     file.write(b"".join(same_number if i == batch else frame for i, frame in enumerate(frames) if i != align))
 PY
+: >"$work/lost/ranktrace-spool-1-9-b.rkt" # whose disk was full
 "$ranktrace" recover --force -o "$work/clean.rkt" "$work/lost" >"$work/said"
 grep -q ', 1 of them from spools' "$work/said" || fail "the spool's frame was left out: $(cat "$work/said")"
 expect "$work/clean.rkt" health.is_complete true totals.event_count 112 sources.1.event_count 56 \

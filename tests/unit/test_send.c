@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rkt_test.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "agent/sidecar/send.h"
@@ -328,6 +330,31 @@ static void what_is_pushed_after_a_keep_is_on_disk_until_it_is_written(void **st
     assert_false(has_file(spooled, "-a.rkt"));
 }
 
+static void a_disk_that_is_full_keeps_whole_frames_and_the_rest_is_counted(void **state)
+{
+    struct spooled_wire *spooled = *state;
+    struct wire *wire = &spooled->wire;
+    struct rlimit before, small;
+    struct rkt_send_counts counts;
+    struct rkt_error err = {0};
+    const char *path = NULL;
+    size_t len;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = (struct rlimit){.rlim_cur = 1000, .rlim_max = before.rlim_max};
+    (void)signal(SIGXFSZ, SIG_IGN); /* as the sidecar has it */
+    for (uint8_t i = 0; i < 3; i++)
+        push(wire, i, 600);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_rkt_status(rkt_send_queue_keep(wire->queue, &path, &err), RKT_ERR_IO);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    free(sample_file_read(path, &len));
+    assert_int_equal(len, 600);
+    rkt_send_queue_abandon(wire->queue);
+    rkt_send_queue_counts(wire->queue, &counts);
+    assert_int_equal(counts.dropped_frames, 2);
+}
+
 static void a_paused_queue_sends_nothing_and_takes_all(void **state)
 {
     struct spooled_wire *spooled = *state;
@@ -423,6 +450,7 @@ int main(void)
         SPOOLED(a_full_disk_limit_says_full_first_and_refuses_last),
         SPOOLED(what_was_not_written_is_kept_memory_first),
         SPOOLED(what_is_pushed_after_a_keep_is_on_disk_until_it_is_written),
+        SPOOLED(a_disk_that_is_full_keeps_whole_frames_and_the_rest_is_counted),
         SPOOLED(a_paused_queue_sends_nothing_and_takes_all),
         SPOOLED(frames_go_to_the_leader_and_its_acks_count),
         SPOOLED(another_target_gets_all_that_is_not_acknowledged_in_order),
