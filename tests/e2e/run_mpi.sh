@@ -146,9 +146,22 @@ mkdir -p broken/bin
 cp "$build"/bin/ranktrace{,-run,-leave} broken/bin/ 2>/dev/null || true
 printf '#!/bin/sh\nexit 1\n' >broken/bin/ranktrace-sidecar-mpi
 chmod +x broken/bin/ranktrace-sidecar-mpi
-code=0
-timeout -k 5 60 mpirun -np 4 "${flags[@]}" ./breaks --hold 2s -o "$work/result" \
-    "$work/job" nothing 0 0 >out 2>err </dev/null || code=$?
+# Open MPI 4.1's mpirun (PMIx 4.2) has a fault of its own here, about once in a hundred runs: clients that died
+# within a fence leave its PMIx server with freed memory, at which it crashes or hangs when all is over, or takes
+# no good-bye (common/doc/faults.md). It is told apart by mpirun's own trace, which SIGSEGV makes of a hang as
+# well, or by the good-bye's line; all jobs have ended well by then.
+is_fault_of_mpirun() {
+    [ "$code" != 0 ] && [ "$(grep -c "end of rank" out)" = 4 ] &&
+        grep -qE 'PMIx_server_finalize|a helper took too long: killed" helper=leave' err
+}
+for attempt in 1 2 3; do
+    code=0
+    rm -rf result
+    timeout -s SEGV -k 5 60 mpirun -np 4 "${flags[@]}" ./breaks --hold 2s -o "$work/result" \
+        "$work/job" nothing 0 0 >out 2>err </dev/null || code=$?
+    [ "$attempt" != 3 ] && is_fault_of_mpirun || break
+    echo "mpirun failed by itself, with exit code $code, after all jobs had ended well: tried again"
+done
 code_is 0
 count_is "end of rank" 4 out
 count_is "not ready in time: the job runs untraced" 3 err
