@@ -3,17 +3,19 @@
 
 #include <stdlib.h>
 
+#include "analysis/gain_stats.h"
 #include "analysis/peers.h"
 #include "analysis/replay_graph.h"
 #include "analysis/steady.h"
 
-/* Items and parts worked through, in all; beyond, only those are tried that can gain most. */
-#define WORK_MAX UINT64_C(4000000000)
-#define TRIED_MIN 16u
+/* So many ranks are always tried. Of more those that could be named in some step, and of these as many
+ * as items and parts are worked through in seconds, who could gain most first. */
+#define TRIED_MIN 64u
+#define WORK_MAX UINT64_C(1000000000)
 
-/* A rank, and what it could gain at most: where it has more own work than its peers. */
+/* A rank, and what it could gain at most in a step: where it has more own work than its peers. */
 struct bound {
-    int64_t most_ns;
+    double most; /* share of the step */
     uint32_t rank;
 };
 
@@ -162,23 +164,36 @@ static int compare_bounds(const void *a, const void *b)
     const struct bound *x = a;
     const struct bound *y = b;
 
-    if (x->most_ns != y->most_ns)
-        return x->most_ns > y->most_ns ? -1 : 1;
+    if (x->most != y->most)
+        return x->most > y->most ? -1 : 1;
     return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static double find_bound(const struct span *span, uint32_t rank)
+{
+    const struct rkt_replay_graph_of_steps *graph = span->graph;
+    const int64_t *replay_ns = &span->runs->replay_ns[graph->rows.first];
+    int64_t sum_ns = 0;
+    double most = 0;
+
+    for (size_t i = graph->first_item[rank]; i < graph->first_item[rank + 1]; i++) {
+        if (graph->own_ns[i] > span->other_ns[i])
+            sum_ns += graph->own_ns[i] - span->other_ns[i];
+        if (graph->items[i].kind != RKT_REPLAY_STEP_END)
+            continue;
+        if ((double)sum_ns > most * (double)*replay_ns)
+            most = (double)sum_ns / (double)*replay_ns;
+        sum_ns = 0;
+        replay_ns++;
+    }
+    return most;
 }
 
 static void find_bounds(struct span *span)
 {
-    const struct rkt_replay_graph_of_steps *graph = span->graph;
-
-    for (uint32_t r = 0; r < graph->graph.rank_count; r++) {
-        span->bounds[r] = (struct bound){0, r};
-        for (size_t i = graph->first_item[r]; i < graph->first_item[r + 1]; i++) {
-            if (graph->own_ns[i] > span->other_ns[i])
-                span->bounds[r].most_ns += graph->own_ns[i] - span->other_ns[i];
-        }
-    }
-    qsort(span->bounds, graph->graph.rank_count, sizeof(*span->bounds), compare_bounds);
+    for (uint32_t r = 0; r < span->graph->graph.rank_count; r++)
+        span->bounds[r] = (struct bound){find_bound(span, r), r};
+    qsort(span->bounds, span->graph->graph.rank_count, sizeof(*span->bounds), compare_bounds);
 }
 
 static void run_ranks(struct span *span)
@@ -192,6 +207,8 @@ static void run_ranks(struct span *span)
     for (size_t i = 0; i < rank_count && i < span->tried_max; i++) {
         uint32_t rank = span->bounds[i].rank;
 
+        if (i >= TRIED_MIN && span->bounds[i].most < RKT_GAIN_SHARE_MIN)
+            break;
         span->is_other[rank] = true;
         run_gain(span, span->graph->ranks[rank]);
         span->is_other[rank] = false;
@@ -206,6 +223,16 @@ static uint32_t graph_rank(const struct span *span, uint32_t position)
     while (span->graph->ranks[rank] != position)
         rank++;
     return rank;
+}
+
+/* Of many ranks a group is left out none of whose members could be named. */
+static bool is_tried(const struct span *span, const struct rkt_rank_group *group)
+{
+    bool is_tried = span->graph->graph.rank_count <= TRIED_MIN;
+
+    for (size_t i = 0; i < group->rank_count && !is_tried; i++)
+        is_tried = find_bound(span, graph_rank(span, group->ranks[i])) >= RKT_GAIN_SHARE_MIN;
+    return is_tried;
 }
 
 static void run_group(struct span *span, const struct rkt_rank_group *group, size_t candidate)
@@ -233,7 +260,7 @@ static void run_grouping(struct span *span, size_t grouping)
     }
     rkt_peers_others(span->peers, span->group_of, span->other_ns);
     for (size_t g = 0; g < groups->count; g++) {
-        if (groups->items[g].grouping == grouping)
+        if (groups->items[g].grouping == grouping && is_tried(span, &groups->items[g]))
             run_group(span, &groups->items[g], span->result->rank_count + g);
     }
 }
