@@ -276,10 +276,12 @@ static void print_headline(const struct rkt_result *result, FILE *out)
 static void print_damage(const struct rkt_result *result, FILE *out)
 {
     const struct rkt_store_health *health = result->health;
+    bool is_damaged =
+        health->damaged_frames > 0 || health->seq_gap_count > 0 || health->skipped_bytes > 0;
 
-    if (result->loss_count == 0)
+    if (result->loss_count == 0 && !is_damaged)
         rkt_text_line(out, "  no record is known to be lost");
-    if (health->damaged_frames > 0 || health->seq_gap_count > 0 || health->skipped_bytes > 0)
+    if (is_damaged)
         rkt_text_line(out,
                       "  timeline: %" PRIu64 " damaged and %" PRIu64 " missing frames, %" PRIu64
                       " bytes skipped",

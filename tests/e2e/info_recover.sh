@@ -102,6 +102,27 @@ grep -q ', 1 of them from spools' "$work/said" || fail "the spool's frame was le
 expect "$work/clean.rkt" health.is_complete true totals.event_count 112 sources.1.event_count 56 \
     sources.1.clock '"measured"'
 
+# A frame that never arrived is a loss, which the report shows.
+python3 - "$whole" "$work/gap.rkt" <<'PY'
+import struct
+import sys
+
+with open(sys.argv[1], "rb") as file:
+    data = file.read()
+frames = []
+at = 0
+while data[at:at + 4] == b"RKTF":
+    end = at + 32 + struct.unpack_from("<I", data, at + 20)[0]
+    frames.append(data[at:end])
+    at = end
+batch = next(i for i, frame in enumerate(frames) if struct.unpack_from("<I", frame, 8)[0] == 1 and frame[5] in (4, 7))
+with open(sys.argv[2], "wb") as file:
+    file.write(b"".join(frames[:batch] + frames[batch + 1:]))
+PY
+"$ranktrace" report "$work/gap.rkt" >"$work/text"
+grep -q ' and 1 missing frames' "$work/text" || fail "the report hides a missing frame: $(cat "$work/text")"
+! grep -q 'no record is known to be lost' "$work/text" || fail "the report says that nothing is lost"
+
 # Wrong use: one line, code 2, and nothing is overwritten.
 refused() {
     code=0
