@@ -157,6 +157,7 @@ static enum rkt_status read_shard(struct rkt_store_frames *frames, struct rkt_st
         return RKT_OK;
     }
     rkt_store_files_drop(files);
+    shard->has_trailer = false;
     frames->entries.count = first;
     frames->health = before;
     return status;

@@ -27,7 +27,7 @@ struct rkt_store_health {
 struct rkt_store_shard {
     struct rkt_shard_info info;
     bool is_read;
-    bool has_trailer;
+    bool has_trailer; /* this and the next: of one that is read */
     uint64_t file_bytes;
     char problem[sizeof(((struct rkt_error *)NULL)->text)]; /* why it is not read; "" */
 };

@@ -90,6 +90,8 @@ static void a_shard_of_another_run_is_left_out(void **state)
     sharded_shard_path(place, 2, path);
     assert_string_equal(rkt_store_reader_path(reader, 1), path);
     assert_null(rkt_store_reader_path(reader, 2));
+    assert_false(rkt_store_reader_shard(reader, 0)->has_trailer);
+    assert_int_equal(rkt_store_reader_shard(reader, 0)->file_bytes, 0);
     rkt_store_reader_close(reader);
 }
 
