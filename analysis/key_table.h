@@ -89,7 +89,7 @@ enum rkt_combine {
 };
 
 struct rkt_column {
-    const char *name; /* key in JSON, name for --sort */
+    const char *name;    /* key in JSON, name for --sort */
     const char *heading; /* NULL: only in JSON, or when rows are ordered by it */
     enum rkt_unit unit;
     enum rkt_combine over_steps; /* of one rank */
