@@ -4,16 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/arena.h"
-#include "common/checked.h"
-#include "common/clock_fit.h"
+#include "common/clock_tree.h"
 #include "common/descriptor.h"
 #include "common/log.h"
 #include "common/run_message.h"
-
-#define ARENA_BYTES_MAX ((size_t)1 << 30)
-/* A knot is three integers of up to 9 bytes. */
-#define KNOT_BYTES_MAX 30u
 
 static uint32_t number_of(const struct rkt_finish *finish, int rank, size_t index)
 {
@@ -101,106 +95,93 @@ static bool shares_clock(const struct rkt_finish *finish, int a, int b)
     return a == b || rkt_node_id_shares_clock(&finish->peers[a].node, &finish->peers[b].node);
 }
 
-/* Exchanges with the same clock must allow an offset of 0; otherwise the ids lied. */
-static bool is_reference(const struct rkt_finish *finish, int rank)
+/* The first rank with this one's clock. */
+static uint32_t clock_group_of(const struct rkt_finish *finish, int rank)
 {
-    size_t count = 0;
-    const struct rkt_event *exchanges = rkt_clock_answer_exchanges(finish->clocks, rank, &count);
+    int first = 0;
 
-    if (!shares_clock(finish, rank, 0))
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        if (exchanges[i].clock_exchange.t2_ns < exchanges[i].start_ns ||
-            exchanges[i].clock_exchange.t3_ns > exchanges[i].end_ns) {
-            rkt_log(RKT_LOG_WARN, "aggregator", "a clock that should be rank 0's differs",
-                    "from=%d", rank);
-            return false;
-        }
-    }
-    return true;
+    while (!shares_clock(finish, first, rank))
+        first++;
+    return (uint32_t)first;
 }
 
-/* Of the ranks with this rank's clock, the one that measured most; the first of them. */
-static int best_measured(const struct rkt_finish *finish, int rank)
+static enum rkt_status create_tree(const struct rkt_finish *finish,
+                                   struct rkt_clock_tree **tree_out, struct rkt_error *err)
 {
-    size_t count = 0, best_count = 0;
-    int best = rank;
-
-    if (shares_clock(finish, rank, 0))
-        return rank; /* a liar: trust none of that clock's others */
-    for (int other = 0; other < finish->rank_count; other++) {
-        if (!shares_clock(finish, rank, other))
-            continue;
-        (void)rkt_clock_answer_exchanges(finish->clocks, other, &count);
-        if (count > best_count) {
-            best_count = count;
-            best = other;
-        }
-    }
-    return best;
-}
-
-static enum rkt_status fit(const struct rkt_finish *finish, int rank, struct rkt_arena *arena,
-                           struct rkt_align_info *align, struct rkt_error *err)
-{
-    size_t count = 0, rejected = 0;
-    const struct rkt_event *exchanges;
+    static const struct rkt_clock_params PARAMS = RKT_CLOCK_PARAMS_USUAL;
+    struct rkt_clock_node *nodes = calloc((size_t)finish->rank_count, sizeof(*nodes));
     enum rkt_status status;
 
-    *align = (struct rkt_align_info){.state = RKT_ALIGN_REFERENCE};
-    if (is_reference(finish, rank))
-        return RKT_OK;
-    exchanges = rkt_clock_answer_exchanges(finish->clocks, best_measured(finish, rank), &count);
-    status = rkt_clock_fit(exchanges, count, arena, align, &rejected, err);
-    if (status == RKT_OK && rejected > 0)
-        rkt_log(RKT_LOG_WARN, "aggregator", "bursts over a step of a clock were left out",
-                "from=%d bursts=%zu", rank, rejected);
+    if (!nodes)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the clocks of %d ranks",
+                        finish->rank_count);
+    for (int rank = 0; rank < finish->rank_count; rank++) {
+        nodes[rank].source = number_of(finish, rank, 0);
+        nodes[rank].clock_group = clock_group_of(finish, rank);
+        nodes[rank].exchanges =
+            rkt_clock_answer_exchanges(finish->clocks, rank, &nodes[rank].exchange_count);
+    }
+    status = rkt_clock_tree_create(nodes, (size_t)finish->rank_count, 0, &PARAMS, tree_out, err);
+    free(nodes);
     return status;
 }
 
-static enum rkt_status align_rank(const struct rkt_finish *finish, int rank,
-                                  struct rkt_arena *arena, struct rkt_error *err)
+static enum rkt_status append_align(const struct rkt_finish *finish, int rank,
+                                    struct rkt_align_info *align, struct rkt_error *err)
 {
     const struct rkt_source_streams *streams = rkt_receiver_streams(finish->receiver);
-    struct rkt_align_info align;
-    size_t cap, raw_bytes;
-    uint8_t *raw;
-    enum rkt_status status = fit(finish, rank, arena, &align, err);
+    size_t cap = rkt_align_bytes_max(align->knot_count), raw_bytes;
+    uint8_t *raw = malloc(cap);
+    enum rkt_status status = RKT_OK;
+
+    if (!raw)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu knots", align->knot_count);
+    for (size_t i = 0; i < rkt_source_streams_count(streams, rank) && status == RKT_OK; i++) {
+        if (!rkt_source_streams_is_known(streams, rank, i))
+            continue;
+        align->source = number_of(finish, rank, i);
+        status = rkt_align_info_encode(align, raw, cap, &raw_bytes, err);
+        if (status == RKT_OK)
+            status = rkt_receiver_append(finish->receiver, RKT_FRAME_ALIGN, align->source, raw,
+                                         raw_bytes, err);
+    }
+    free(raw);
+    return status;
+}
+
+static enum rkt_status align_rank(const struct rkt_finish *finish, struct rkt_clock_tree *tree,
+                                  int rank, struct rkt_error *err)
+{
+    const struct rkt_align_info *align;
+    struct rkt_align_info own;
+    enum rkt_status status = rkt_clock_tree_align(tree, (size_t)rank, &align, err);
 
     if (status != RKT_OK)
         return status;
-    if (!rkt_mul_size(align.knot_count, KNOT_BYTES_MAX, &cap) ||
-        !rkt_add_size(cap, RKT_DESCRIPTOR_BYTES_MAX, &cap) ||
-        !(raw = rkt_arena_calloc(arena, cap, 1)))
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu knots", align.knot_count);
-    for (size_t i = 0; i < rkt_source_streams_count(streams, rank); i++) {
-        if (!rkt_source_streams_is_known(streams, rank, i))
-            continue;
-        align.source = number_of(finish, rank, i);
-        status = rkt_align_info_encode(&align, raw, cap, &raw_bytes, err);
-        if (status == RKT_OK)
-            status = rkt_receiver_append(finish->receiver, RKT_FRAME_ALIGN, align.source, raw,
-                                         raw_bytes, err);
-        if (status != RKT_OK)
-            return status;
-    }
-    return RKT_OK;
+    if (rkt_clock_tree_is_liar(tree, (size_t)rank))
+        rkt_log(RKT_LOG_WARN, "aggregator", "a clock is not the one that its host names",
+                "from=%d host=\"%s\"", rank, finish->peers[rank].node.host);
+    if (align->flags & (RKT_CLOCK_STEPPED | RKT_CLOCK_CONTRADICTORY))
+        rkt_log(RKT_LOG_WARN, "aggregator",
+                align->flags & RKT_CLOCK_STEPPED ? "a clock stepped"
+                                                 : "a clock's exchanges contradict each other",
+                "from=%d host=\"%s\"", rank, finish->peers[rank].node.host);
+    own = *align;
+    return append_align(finish, rank, &own, err);
 }
 
 enum rkt_status rkt_finish_write(const struct rkt_finish *finish, struct rkt_error *err)
 {
-    enum rkt_status status = RKT_OK;
-    struct rkt_arena arena;
+    struct rkt_clock_tree *tree = NULL;
+    enum rkt_status status = create_tree(finish, &tree, err);
 
-    rkt_arena_init(&arena, ARENA_BYTES_MAX);
     for (int rank = 0; rank < finish->rank_count && status == RKT_OK; rank++) {
         status = end_open_sources(finish, rank, err);
         if (status == RKT_OK)
             status = describe_lost_rank(finish, rank, err);
         if (status == RKT_OK)
-            status = align_rank(finish, rank, &arena, err);
-        rkt_arena_reset(&arena);
+            status = align_rank(finish, tree, rank, err);
     }
-    rkt_arena_release(&arena);
+    rkt_clock_tree_destroy(tree);
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include "analysis/stages.h"
 #include "analysis/trace_keeper.h"
+#include "common/clock_redo.h"
 
 /* A source that may be the main process of a rank. */
 struct candidate {
@@ -299,7 +300,9 @@ enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
     enum rkt_status status;
 
     result->run = rkt_store_reader_run(reader);
-    status = rkt_load_shard_notes(reader, result, arena, err);
+    status = rkt_clock_redo_missing(reader, err);
+    if (status == RKT_OK)
+        status = rkt_load_shard_notes(reader, result, arena, err);
     if (status == RKT_OK)
         status = collect_candidates(&loading, err);
     if (status == RKT_OK)

@@ -5,9 +5,6 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/clock_fit.h"
-
-#define KNOT_BYTES_MAX ((size_t)64 << 20)
 
 void rkt_raw_trace_release(struct rkt_raw_trace *raw)
 {
@@ -85,84 +82,21 @@ static enum rkt_clock_id choose_clock(const struct rkt_source_info *info,
     return (enum rkt_clock_id)info->gpu_clock;
 }
 
-static bool is_on_machine(const struct rkt_source_info *info, const struct rkt_source_info *other)
-{
-    return info->boot_id[0] != '\0' && strcmp(info->boot_id, other->boot_id) == 0;
-}
-
-/* MONOTONIC_RAW is one clock per machine, so that one of its sidecars measures for all. Node 0 is
- * the reference. *is_reference_out: this rank is on node 0's machine. */
-static enum rkt_status load_machine_clock(struct rkt_store_reader *reader,
-                                          const struct rkt_source_info *info,
-                                          struct rkt_raw_trace *machine, bool *is_reference_out,
-                                          struct rkt_error *err)
-{
-    size_t count = rkt_store_reader_source_count(reader);
-
-    *is_reference_out = info->node == 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct rkt_source_info *other = &rkt_store_reader_source(reader, i)->info;
-        enum rkt_status status;
-
-        if (other->role != RKT_ROLE_SIDECAR || !is_on_machine(info, other))
-            continue;
-        if (other->node == 0)
-            *is_reference_out = true;
-        status = rkt_store_reader_walk(reader, other->source, NULL, take_events, machine, err);
-        if (status != RKT_OK)
-            return status;
-    }
-    return RKT_OK;
-}
-
-/* What the writer left where the run was cut before it stored an alignment: the exchanges. */
-static enum rkt_status fit_alignment(struct rkt_store_reader *reader,
-                                     const struct rkt_rank_trace *trace,
-                                     const struct rkt_raw_trace *node, struct rkt_arena *arena,
-                                     struct rkt_align_info *align_out, struct rkt_error *err)
-{
-    const struct rkt_raw_events *exchanges = &node->by_kind[RKT_EVENT_CLOCK_EXCHANGE];
-    struct rkt_raw_trace machine = {0};
-    bool is_reference = false;
-    enum rkt_status status = RKT_OK;
-
-    *align_out = (struct rkt_align_info){.source = trace->source.info.source};
-    if (trace->source.info.producer != RKT_PRODUCER_CAPTURE)
-        return RKT_OK;
-    if (exchanges->count == 0) {
-        status = load_machine_clock(reader, &trace->source.info, &machine, &is_reference, err);
-        exchanges = &machine.by_kind[RKT_EVENT_CLOCK_EXCHANGE];
-    }
-    if (status == RKT_OK && is_reference)
-        align_out->state = RKT_ALIGN_REFERENCE;
-    else if (status == RKT_OK && exchanges->count > 0)
-        status = rkt_clock_fit(exchanges->items, exchanges->count, arena, align_out, NULL, err);
-    rkt_raw_trace_release(&machine);
-    return status;
-}
-
 static enum rkt_status make_clock(struct rkt_store_reader *reader, struct rkt_rank_trace *trace,
                                   const struct rkt_raw_trace *raw, struct rkt_error *err)
 {
     const struct rkt_align_info *align = trace->source.has_align ? &trace->source.align : NULL;
     const struct rkt_align_info *node_align = NULL;
     struct rkt_raw_trace node = {0};
-    struct rkt_align_info fitted;
-    struct rkt_arena arena;
     const struct rkt_raw_events *own = &raw->by_kind[RKT_EVENT_CLOCK_PAIR];
     struct rkt_raw_events *pairs = &node.by_kind[RKT_EVENT_CLOCK_PAIR];
     enum rkt_status status;
 
-    rkt_arena_init(&arena, KNOT_BYTES_MAX);
     status = load_node_clock(reader, trace, &node, &node_align, err);
     if (status == RKT_OK)
         status = take_events(&node, own->items, own->count, err);
     if (!align)
         align = node_align;
-    if (status == RKT_OK && !align) {
-        status = fit_alignment(reader, trace, &node, &arena, &fitted, err);
-        align = &fitted;
-    }
     if (status == RKT_OK) {
         if (pairs->count > 1)
             qsort(pairs->items, pairs->count, sizeof(*pairs->items), compare_event_starts);
@@ -170,7 +104,6 @@ static enum rkt_status make_clock(struct rkt_store_reader *reader, struct rkt_ra
                                       pairs->count, align, &trace->clock, err);
     }
     rkt_raw_trace_release(&node);
-    rkt_arena_release(&arena);
     return status;
 }
 

@@ -51,6 +51,7 @@ enum rkt_status rkt_rank_work(const struct rkt_analysis_options *options,
     rank->names = loaded->names;
     rank->is_cut_short = is_cut_short(&trace->source);
     rank->align_state = rkt_clock_map_state(trace->clock);
-    rank->bound_ns = rkt_clock_map_worst_bound(trace->clock, rank->run.start_ns, rank->run.end_ns);
+    rank->bound_ns = rkt_clock_map_worst_bound(trace->clock, rank->run.start_ns, rank->run.end_ns,
+                                               &rank->likely_ns);
     return RKT_OK;
 }

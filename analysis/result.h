@@ -175,7 +175,8 @@ struct rkt_rank_result {
     bool is_cut_short;               /* its process was killed or lost */
     bool is_set_apart; /* no GPU work, beside ranks with: in no sum over ranks, not compared */
     enum rkt_align_state align_state;
-    int64_t bound_ns; /* worst guaranteed ± to the reference over the run; -1 unknown */
+    int64_t bound_ns;  /* worst guaranteed ± to the reference over the run; -1 unknown */
+    int64_t likely_ns; /* worst likely ± */
 };
 
 enum rkt_match_confidence {

@@ -3,13 +3,11 @@
 
 #include <stdlib.h>
 
+#include "common/align_at.h"
 #include "common/checked.h"
 
 /* The fastest that NTP slews a clock (adjtimex), hence the error that grows past the pairs. */
 #define SLEW_MAX_PPM 500
-/* Past the knots: by how much the rate may still change, and two free quartzes with one knot. */
-#define RATE_CHANGE_PPM 1
-#define RATE_UNKNOWN_PPM 100
 #define PPM 1000000
 /* An error past this says nothing: 36 years. */
 #define SANE_NS_MAX (1ll << 60)
@@ -32,9 +30,9 @@ struct rkt_clock_map {
     enum rkt_align_state state;
     struct line realtime_to_raw;
     struct line monotonic_to_raw;
-    struct line raw_to_rank; /* empty unless the rank clock is one of the two */
+    struct line raw_to_rank;     /* empty unless the rank clock is one of the two */
+    struct rkt_align_info align; /* its knots are the map's */
     struct rkt_align_knot *knots;
-    size_t knot_count;
 };
 
 static int64_t abs_ns(int64_t ns)
@@ -227,24 +225,28 @@ static bool to_raw(const struct rkt_clock_map *map, enum rkt_clock_id clock_id, 
     return clock_id == RKT_CLOCK_MONOTONIC_RAW;
 }
 
-static enum rkt_status copy_knots(struct rkt_clock_map *map, const struct rkt_align_info *align)
+static enum rkt_status copy_align(struct rkt_clock_map *map, const struct rkt_align_info *align)
 {
-    if (!align || align->knot_count == 0)
+    size_t count = 0;
+
+    if (!align)
         return RKT_OK;
-    map->knots = calloc(align->knot_count, sizeof(*map->knots));
+    map->knots = calloc(align->knot_count + 1, sizeof(*map->knots));
     if (!map->knots)
         return RKT_ERR_NOMEM;
     for (size_t i = 0; i < align->knot_count; i++) {
         const struct rkt_align_knot *knot = &align->knots[i];
-        bool is_later =
-            map->knot_count == 0 || knot->local_ns > map->knots[map->knot_count - 1].local_ns;
+        bool is_later = count == 0 || knot->local_ns > map->knots[count - 1].local_ns;
 
         if (knot->local_ns <= RKT_TIME_MAX_NS && is_later &&
             knot->offset_ns > -(int64_t)RKT_TIME_MAX_NS &&
             knot->offset_ns < (int64_t)RKT_TIME_MAX_NS && knot->bound_ns >= 0 &&
-            knot->bound_ns <= SANE_NS_MAX)
-            map->knots[map->knot_count++] = *knot;
+            knot->bound_ns <= SANE_NS_MAX && knot->likely_ns >= 0)
+            map->knots[count++] = *knot;
     }
+    map->align = *align;
+    map->align.knots = map->knots;
+    map->align.knot_count = count;
     return RKT_OK;
 }
 
@@ -255,11 +257,14 @@ static enum rkt_align_state state_of(const struct rkt_clock_map *map,
     bool needs_pairs =
         map->rank_clock == RKT_CLOCK_REALTIME || map->rank_clock == RKT_CLOCK_MONOTONIC;
 
-    if (!align || align->state > RKT_ALIGN_WALL_CLOCK)
+    bool needs_knots;
+
+    if (!align || align->state >= RKT_ALIGN_STATE_COUNT)
         return RKT_ALIGN_UNALIGNED;
     if (needs_pairs && map->raw_to_rank.count == 0)
         return RKT_ALIGN_UNALIGNED;
-    if (align->state == RKT_ALIGN_MEASURED && map->knot_count == 0)
+    needs_knots = align->state == RKT_ALIGN_MEASURED || align->state == RKT_ALIGN_COLLECTIVES;
+    if (needs_knots && map->align.knot_count == 0)
         return RKT_ALIGN_UNALIGNED;
     return (enum rkt_align_state)align->state;
 }
@@ -276,7 +281,7 @@ enum rkt_status rkt_clock_map_create(enum rkt_clock_id rank_clock, const struct 
     if (line_init(&map->realtime_to_raw, RKT_CLOCK_REALTIME, false, pairs, pair_count) != RKT_OK ||
         line_init(&map->monotonic_to_raw, RKT_CLOCK_MONOTONIC, false, pairs, pair_count) !=
             RKT_OK ||
-        copy_knots(map, align) != RKT_OK)
+        copy_align(map, align) != RKT_OK)
         goto out_of_memory;
     if ((rank_clock == RKT_CLOCK_REALTIME || rank_clock == RKT_CLOCK_MONOTONIC) &&
         line_init(&map->raw_to_rank, rank_clock, true, pairs, pair_count) != RKT_OK)
@@ -338,39 +343,9 @@ bool rkt_clock_map_to_rank(const struct rkt_clock_map *map, enum rkt_clock_id cl
     return true;
 }
 
-/* The offset of the knots at a local time; bounds between two knots: the larger. */
-static int64_t knot_offset(const struct rkt_clock_map *map, int64_t local_ns, int64_t *bound_ns_out)
+static bool is_bound_known(const struct rkt_clock_map *map)
 {
-    const struct rkt_align_knot *knots = map->knots;
-    size_t high = map->knot_count;
-    size_t k = 0;
-    int64_t distance_ns;
-    int64_t length_ns;
-    size_t piece;
-
-    while (high - k > 1) {
-        size_t middle = k + (high - k) / 2;
-
-        if ((int64_t)knots[middle].local_ns <= local_ns)
-            k = middle;
-        else
-            high = middle;
-    }
-    distance_ns = local_ns - (int64_t)knots[k].local_ns;
-    *bound_ns_out = knots[k].bound_ns;
-    if (map->knot_count == 1) {
-        if (distance_ns != 0)
-            *bound_ns_out += ppm_of(abs_ns(distance_ns), RATE_UNKNOWN_PPM);
-        return knots[0].offset_ns;
-    }
-    piece = k + 1 < map->knot_count ? k : k - 1;
-    length_ns = (int64_t)(knots[piece + 1].local_ns - knots[piece].local_ns);
-    if (distance_ns > 0 && k == piece)
-        *bound_ns_out = max_ns(knots[k].bound_ns, knots[k + 1].bound_ns);
-    else if (distance_ns != 0)
-        *bound_ns_out += ppm_of(abs_ns(distance_ns), RATE_CHANGE_PPM);
-    return knots[k].offset_ns +
-           scale_ns(knots[piece + 1].offset_ns - knots[piece].offset_ns, distance_ns, length_ns);
+    return map->state != RKT_ALIGN_UNALIGNED && map->state != RKT_ALIGN_WALL_CLOCK;
 }
 
 struct rkt_job_time rkt_clock_map_to_job(const struct rkt_clock_map *map, int64_t rank_ns,
@@ -378,49 +353,53 @@ struct rkt_job_time rkt_clock_map_to_job(const struct rkt_clock_map *map, int64_
 {
     int64_t local_ns = rank_ns;
     int64_t error_ns = 0;
-    int64_t bound_ns = 0;
-    int64_t offset_ns = 0;
+    struct rkt_align_point point;
 
     if (map->raw_to_rank.count > 0)
         (void)to_raw(map, map->rank_clock, rank_ns, &local_ns, &error_ns);
-    if (map->knot_count > 0)
-        offset_ns = knot_offset(map, local_ns, &bound_ns);
-    if (bound_ns_out) {
-        bool is_known = map->state == RKT_ALIGN_REFERENCE || map->state == RKT_ALIGN_MEASURED;
-
-        *bound_ns_out = is_known ? clamp_ns((__int128)bound_ns + error_ns) : -1;
-    }
-    return (struct rkt_job_time){local_ns + offset_ns};
+    point = rkt_align_at(&map->align, local_ns);
+    if (bound_ns_out)
+        *bound_ns_out = is_bound_known(map) ? clamp_ns((__int128)point.bound_ns + error_ns) : -1;
+    return (struct rkt_job_time){local_ns + point.offset_ns};
 }
 
-int64_t rkt_clock_map_worst_bound(const struct rkt_clock_map *map, int64_t start_ns, int64_t end_ns)
+/* The largest error of mapping the rank clock to RAW over [start, end] of rank time. */
+static int64_t worst_map_error(const struct rkt_clock_map *map, int64_t start_ns, int64_t end_ns)
 {
     const struct line *line =
         map->rank_clock == RKT_CLOCK_REALTIME ? &map->realtime_to_raw : &map->monotonic_to_raw;
-    int64_t first_ns;
-    int64_t last_ns;
-    int64_t worst_ns;
-    int64_t error_ns = 0;
+    int64_t local_ns, worst_ns = 0, error_ns = 0;
 
-    (void)rkt_clock_map_to_job(map, start_ns, &first_ns);
-    (void)rkt_clock_map_to_job(map, end_ns, &last_ns);
-    if (first_ns < 0)
-        return -1;
-    worst_ns = max_ns(first_ns, last_ns);
-    for (size_t i = 0; map->raw_to_rank.count > 0 && i < line->count; i++) {
+    if (map->raw_to_rank.count == 0)
+        return 0;
+    (void)to_raw(map, map->rank_clock, start_ns, &local_ns, &worst_ns);
+    (void)to_raw(map, map->rank_clock, end_ns, &local_ns, &error_ns);
+    worst_ns = max_ns(worst_ns, error_ns);
+    for (size_t i = 0; i < line->count; i++) {
         if (line->points[i].x_ns >= start_ns && line->points[i].x_ns < end_ns)
-            error_ns = max_ns(error_ns, max_ns(line->points[i].half_ns, line->points[i].error_ns));
+            worst_ns = max_ns(worst_ns, max_ns(line->points[i].half_ns, line->points[i].error_ns));
     }
-    /* Both are widest at their points, not always at the same: the sum is on the safe side. */
-    if (map->raw_to_rank.count > 0) {
-        (void)to_raw(map, map->rank_clock, start_ns, &start_ns, &first_ns);
-        (void)to_raw(map, map->rank_clock, end_ns, &end_ns, &last_ns);
-    }
-    for (size_t i = 0; i < map->knot_count; i++) {
-        int64_t at_ns = (int64_t)map->knots[i].local_ns;
+    return worst_ns;
+}
 
-        if (at_ns >= start_ns && at_ns <= end_ns)
-            worst_ns = max_ns(worst_ns, clamp_ns((__int128)map->knots[i].bound_ns + error_ns));
+/* Both are widest at their points, not always at the same: the sum is on the safe side. */
+int64_t rkt_clock_map_worst_bound(const struct rkt_clock_map *map, int64_t start_ns, int64_t end_ns,
+                                  int64_t *likely_ns_out)
+{
+    int64_t error_ns = worst_map_error(map, start_ns, end_ns);
+    struct rkt_align_point worst;
+
+    if (!is_bound_known(map)) {
+        *likely_ns_out = -1;
+        return -1;
     }
-    return max_ns(worst_ns, error_ns);
+    if (map->raw_to_rank.count > 0) {
+        int64_t unused_ns = 0;
+
+        (void)to_raw(map, map->rank_clock, start_ns, &start_ns, &unused_ns);
+        (void)to_raw(map, map->rank_clock, end_ns, &end_ns, &unused_ns);
+    }
+    worst = rkt_align_worst(&map->align, start_ns, end_ns);
+    *likely_ns_out = clamp_ns((__int128)worst.likely_ns + error_ns);
+    return clamp_ns((__int128)worst.bound_ns + error_ns);
 }

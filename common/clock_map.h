@@ -9,7 +9,7 @@
  * else MONOTONIC_RAW): everything within a rank is computed in it, exactly. Other
  * clocks of the same source are mapped into it by the recorded pairs, linear between
  * neighbours, with the pairs' bracket as error. Job time adds the source's offset to the reference
- * (rkt_align_info), linear between knots.
+ * (align_at.h).
  *
  * Threads: read only after build. Memory: its own.
  */
@@ -46,8 +46,8 @@ bool rkt_clock_map_to_rank(const struct rkt_clock_map *map, enum rkt_clock_id cl
 struct rkt_job_time rkt_clock_map_to_job(const struct rkt_clock_map *map, int64_t rank_ns,
                                          int64_t *bound_ns_out);
 
-/* The widest bound to job time over [start, end] of rank time; -1 unknown. */
-int64_t rkt_clock_map_worst_bound(const struct rkt_clock_map *map, int64_t start_ns,
-                                  int64_t end_ns);
+/* The widest bounds to job time over [start, end] of rank time; -1 unknown. */
+int64_t rkt_clock_map_worst_bound(const struct rkt_clock_map *map, int64_t start_ns, int64_t end_ns,
+                                  int64_t *likely_ns_out);
 
 #endif

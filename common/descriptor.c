@@ -73,6 +73,9 @@ static const struct field SOURCE_FIELDS[] = {
     {FIELD(14, FIELD_TEXT, rkt_source_info, boot_id), 0, 0, "boot_id"},
     {FIELD(15, FIELD_TEXT, rkt_source_info, file), 0, 0, "file"},
     {FIELD(16, FIELD_TEXT, rkt_source_info, program), 0, 0, "program"},
+    {FIELD(17, FIELD_UINT, rkt_source_info, time_namespace), 0, 0, "time_namespace"},
+    {FIELD(18, FIELD_TEXT, rkt_source_info, clocksource), 0, 0, "clocksource"},
+    {FIELD(19, FIELD_UINT, rkt_source_info, tsc_flags), 0, 0, "tsc_flags"},
 };
 
 static const struct field END_FIELDS[] = {

@@ -62,6 +62,16 @@ struct rkt_source_info {
     char boot_id[40];
     char file[256];    /* imported: the file's name without folders */
     char program[128]; /* what the process runs; also an imported trace's producer version */
+    /* of a sidecar: what its node's clocks are */
+    uint64_t time_namespace; /* as node_id.h */
+    char clocksource[32];    /* the kernel's: "tsc" */
+    uint32_t tsc_flags;      /* enum rkt_tsc_flag */
+};
+
+/* Stored in files: never renumber. */
+enum rkt_tsc_flag {
+    RKT_TSC_CONSTANT = 1, /* constant_tsc */
+    RKT_TSC_NONSTOP = 2,  /* nonstop_tsc */
 };
 
 enum rkt_end_reason {
@@ -88,21 +98,42 @@ struct rkt_end_info {
 struct rkt_align_knot {
     uint64_t local_ns;
     int64_t offset_ns;
-    int64_t bound_ns; /* guaranteed: the truth lies within offset ± bound */
+    int64_t bound_ns;  /* guaranteed: the truth lies within offset ± bound */
+    int64_t likely_ns; /* likewise where no way is much slower than the way back */
 };
 
+/* Stored in files: never renumber. */
 enum rkt_align_state {
     RKT_ALIGN_UNALIGNED = 0,
-    RKT_ALIGN_REFERENCE = 1, /* the reference itself, or the same host: bound 0 */
-    RKT_ALIGN_MEASURED = 2,
-    RKT_ALIGN_WALL_CLOCK = 3, /* imported: as the file's stamps claim, no bound known */
+    RKT_ALIGN_REFERENCE = 1,   /* bound 0; until version 1.2 also the same host */
+    RKT_ALIGN_MEASURED = 2,    /* by exchanges */
+    RKT_ALIGN_WALL_CLOCK = 3,  /* imported: as the file's stamps claim, no bound known */
+    RKT_ALIGN_SAME_HOST = 4,   /* the reference's kernel clock, read on its host: bound 0 */
+    RKT_ALIGN_COLLECTIVES = 5, /* by what collectives allow */
+    RKT_ALIGN_STATE_COUNT
 };
+
+#define RKT_ALIGN_HOPS_MAX 4u
 
 struct rkt_align_info {
     uint32_t source;
-    uint8_t state;                      /* enum rkt_align_state */
-    const struct rkt_align_knot *knots; /* by local_ns */
+    uint8_t state; /* enum rkt_align_state */
+    uint8_t hop_count;
+    uint32_t
+        hops[RKT_ALIGN_HOPS_MAX]; /* sources whose clocks lead to the reference, which is last */
+    const struct rkt_align_knot *knots; /* by local_ns; linear in between */
     size_t knot_count;
+    /*
+     * Outside the knots: the rates, and how fast the bounds grow. 0: not said (before version 1.3)
+     */
+    int32_t first_rate_ppb;
+    int32_t last_rate_ppb;
+    uint32_t growth_ppb;
+    /* how it was made (clock_curve.h) */
+    uint32_t flags; /* enum rkt_clock_flag */
+    uint32_t rho_ppb;
+    uint32_t kappa_permille;
+    uint32_t noise_ppt; /* of the rate, per square root of a second */
 };
 
 #define RKT_SHARD_FILE_BYTES 256u
@@ -150,6 +181,12 @@ const char *rkt_end_reason_name(enum rkt_end_reason reason);
 const char *rkt_align_state_name(enum rkt_align_state state); /* "measured" */
 
 #define RKT_ALIGN_KNOTS_MAX (1u << 20)
+
+/* Room that always holds an encoded ALIGN of so many knots (RKT_ALIGN_KNOTS_MAX at most). */
+static inline size_t rkt_align_bytes_max(size_t knot_count)
+{
+    return 40 * knot_count + 256;
+}
 
 /* Room that always holds an encoded RUN, SOURCE, END or SHARD. */
 #define RKT_DESCRIPTOR_BYTES_MAX 2048u

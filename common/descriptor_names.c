@@ -12,6 +12,12 @@ const char *rkt_align_state_name(enum rkt_align_state state)
         return "measured";
     case RKT_ALIGN_WALL_CLOCK:
         return "wall clock";
+    case RKT_ALIGN_SAME_HOST:
+        return "same host";
+    case RKT_ALIGN_COLLECTIVES:
+        return "from collectives";
+    case RKT_ALIGN_STATE_COUNT:
+        break;
     }
     return "unknown";
 }

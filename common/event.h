@@ -35,12 +35,13 @@ enum rkt_event_kind {
     RKT_EVENT_CLOCK_PAIR = 12,
     RKT_EVENT_CLOCK_EXCHANGE = 13,
     RKT_EVENT_LOSS = 14,
-    RKT_EVENT_MEMORY = 15,   /* memory of a device, or pinned, is taken or given back */
-    RKT_EVENT_GRAPH = 16,    /* a launch of a CUDA graph that is traced as one piece */
-    RKT_EVENT_OVERHEAD = 17, /* what CUPTI itself cost, as it says */
-    RKT_EVENT_COUNTER = 18,  /* a sample: utilisation, clocks, power ... */
-    RKT_EVENT_WINDOW = 19,   /* an edge of a capture window */
-    RKT_EVENT_DEVICE = 20,   /* which GPU a device_id of the process is */
+    RKT_EVENT_MEMORY = 15,      /* memory of a device, or pinned, is taken or given back */
+    RKT_EVENT_GRAPH = 16,       /* a launch of a CUDA graph that is traced as one piece */
+    RKT_EVENT_OVERHEAD = 17,    /* what CUPTI itself cost, as it says */
+    RKT_EVENT_COUNTER = 18,     /* a sample: utilisation, clocks, power ... */
+    RKT_EVENT_WINDOW = 19,      /* an edge of a capture window */
+    RKT_EVENT_DEVICE = 20,      /* which GPU a device_id of the process is */
+    RKT_EVENT_CLOCK_STATE = 21, /* what steers REALTIME says of itself */
     RKT_EVENT_KIND_COUNT
 };
 
@@ -203,6 +204,15 @@ struct rkt_event_device {
     uint16_t pci_device;
 };
 
+/* As adjtimex(2) gives it, at start_ns. */
+struct rkt_event_clock_state {
+    int64_t offset_ns;     /* what NTP or PTP is about to correct */
+    uint64_t max_error_ns; /* of REALTIME to true time, as it claims */
+    uint64_t est_error_ns;
+    int32_t frequency_ppb; /* what the kernel adds to the quartz's rate */
+    uint32_t status;       /* STA_* bits; 64 STA_UNSYNC: nobody steers */
+};
+
 struct rkt_event {
     uint8_t kind;     /* enum rkt_event_kind */
     uint8_t clock_id; /* enum rkt_clock_id */
@@ -234,6 +244,7 @@ struct rkt_event {
         struct rkt_event_counter counter;
         struct rkt_event_window window;
         struct rkt_event_device device;
+        struct rkt_event_clock_state clock_state;
     };
 };
 

@@ -177,6 +177,15 @@ static const struct rkt_field DEVICE[] = {
     PLAIN(37, device.pci_device),
 };
 
+static const struct rkt_field CLOCK_STATE[] = {
+    COMMON_FIELDS,
+    PLAIN(32, clock_state.offset_ns),
+    PLAIN(33, clock_state.max_error_ns),
+    PLAIN(34, clock_state.est_error_ns),
+    PLAIN(35, clock_state.frequency_ppb),
+    PLAIN(36, clock_state.status),
+};
+
 #define TABLE(fields)                                \
     {                                                \
         (fields), sizeof(fields) / sizeof(*(fields)) \
@@ -206,6 +215,7 @@ static const struct {
     [RKT_EVENT_COUNTER] = TABLE(COUNTER),
     [RKT_EVENT_WINDOW] = TABLE(WINDOW),
     [RKT_EVENT_DEVICE] = TABLE(DEVICE),
+    [RKT_EVENT_CLOCK_STATE] = TABLE(CLOCK_STATE),
 };
 
 const struct rkt_field *rkt_event_fields(enum rkt_event_kind kind, size_t *count_out)

@@ -178,6 +178,25 @@ const struct rkt_store_source *rkt_store_reader_source(const struct rkt_store_re
     return position < reader->frames.source_count ? &reader->sources[position] : NULL;
 }
 
+enum rkt_status rkt_store_reader_set_align(struct rkt_store_reader *reader, size_t position,
+                                           const struct rkt_align_info *align,
+                                           struct rkt_error *err)
+{
+    struct rkt_store_source *source = &reader->sources[position];
+    struct rkt_align_knot *knots =
+        RKT_ARENA_ARRAY(&reader->arena, struct rkt_align_knot, align->knot_count + 1);
+
+    if (!knots)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu knots", align->knot_count);
+    if (align->knot_count > 0)
+        memcpy(knots, align->knots, align->knot_count * sizeof(*knots));
+    source->align = *align;
+    source->align.source = source->info.source;
+    source->align.knots = knots;
+    source->has_align = true;
+    return RKT_OK;
+}
+
 /* ---- walk ---- */
 
 struct walk {

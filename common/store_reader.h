@@ -64,6 +64,11 @@ size_t rkt_store_reader_source_count(const struct rkt_store_reader *reader);
 const struct rkt_store_source *rkt_store_reader_source(const struct rkt_store_reader *reader,
                                                        size_t position);
 
+/* What is said of a source's clock from now on, in memory; the knots are copied. */
+enum rkt_status rkt_store_reader_set_align(struct rkt_store_reader *reader, size_t position,
+                                           const struct rkt_align_info *align,
+                                           struct rkt_error *err);
+
 /* Gets a batch; the events are on loan until it returns. Not RKT_OK ends the walk. */
 typedef enum rkt_status (*rkt_events_fn)(void *ctx, const struct rkt_event *events, size_t count,
                                          struct rkt_error *err);

@@ -10,7 +10,7 @@ int64_t rkt_info_worst_bound_ns(const struct rkt_align_info *align)
 {
     int64_t worst_ns = -1;
 
-    if (align->state != RKT_ALIGN_MEASURED && align->state != RKT_ALIGN_REFERENCE)
+    if (align->state == RKT_ALIGN_UNALIGNED || align->state == RKT_ALIGN_WALL_CLOCK)
         return -1;
     for (size_t i = 0; i < align->knot_count; i++) {
         if (align->knots[i].bound_ns > worst_ns)

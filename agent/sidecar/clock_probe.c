@@ -4,35 +4,24 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
-#include "common/clock_fit.h"
+#include "common/clock_burst.h"
 #include "common/run_message.h"
 
-#define REPEAT_NS UINT64_C(10000000000)
-#define RETRY_NS UINT64_C(100000000)
-#define RETRY_COUNT_MAX 3u
 #define ANSWER_LIMIT_NS UINT64_C(2000000000)
-#define WIDE_FACTOR 3
 
 struct rkt_clock_probe {
     struct rkt_clock_probe_config config;
-    uint64_t random_state;
-
-    /* the schedule */
-    uint32_t left_count;
-    uint64_t gap_ns;
-    bool repeats;
-    uint64_t due_ns;
-    uint32_t retry_count;
+    struct rkt_clock_schedule schedule;
 
     /* the burst under way or last */
     bool is_asking;  /* REQUEST is out */
     bool is_waiting; /* the burst is over, but for the answer to its first PING */
     uint64_t asked_ns;
-    bool has_width; /* of a burst with an exchange: best_width_ns */
+    bool has_width; /* some burst had an exchange */
     uint32_t burst;
-    int64_t best_width_ns;
-    size_t exchange_count;
-    struct rkt_event exchanges[RKT_BURST_EXCHANGES];
+    uint32_t exchange_count;
+    struct rkt_clock_limits limits;
+    struct rkt_event exchanges[RKT_BURST_EXCHANGES_MAX];
 };
 
 static uint64_t now_ns(const struct rkt_clock_probe *probe)
@@ -48,8 +37,7 @@ enum rkt_status rkt_clock_probe_create(const struct rkt_clock_probe_config *conf
     if (!probe)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the clock probe");
     probe->config = *config;
-    probe->random_state = config->seed;
-    probe->best_width_ns = INT64_MAX / WIDE_FACTOR; /* nothing is much wider */
+    rkt_clock_schedule_init(&probe->schedule, config->seed, RKT_CLOCK_PERIOD_NS);
     *probe_out = probe;
     return RKT_OK;
 }
@@ -62,25 +50,14 @@ void rkt_clock_probe_destroy(struct rkt_clock_probe *probe)
 void rkt_clock_probe_schedule(struct rkt_clock_probe *probe, uint32_t burst_count, uint64_t gap_ns,
                               bool repeats)
 {
-    probe->left_count = burst_count;
-    probe->gap_ns = gap_ns;
-    probe->repeats = repeats;
-    probe->retry_count = 0;
-    probe->due_ns = now_ns(probe);
+    rkt_clock_schedule_start(&probe->schedule, burst_count, gap_ns, repeats, now_ns(probe));
     probe->is_asking = false;
     probe->is_waiting = false;
 }
 
 bool rkt_clock_probe_is_idle(const struct rkt_clock_probe *probe)
 {
-    return probe->left_count == 0 && !probe->is_asking && !probe->is_waiting;
-}
-
-/* Ten seconds ± 20 %: the ranks shall not come all at once, nor in step with the job. */
-static uint64_t repeat_gap_ns(struct rkt_clock_probe *probe)
-{
-    probe->random_state = probe->random_state * 6364136223846793005u + 1442695040888963407u;
-    return REPEAT_NS * 8 / 10 + (probe->random_state >> 33) % (REPEAT_NS * 4 / 10);
+    return rkt_clock_schedule_is_idle(&probe->schedule) && !probe->is_asking && !probe->is_waiting;
 }
 
 static enum rkt_status say(struct rkt_clock_probe *probe, struct rkt_clock_message *message,
@@ -118,8 +95,7 @@ static struct rkt_event *next_exchange(struct rkt_clock_probe *probe)
 
 static bool ping(struct rkt_clock_probe *probe, struct rkt_error *err)
 {
-    struct rkt_clock_message message = {.type = RKT_BURST_PING,
-                                        .seq = (uint32_t)probe->exchange_count};
+    struct rkt_clock_message message = {.type = RKT_BURST_PING, .seq = probe->exchange_count};
     struct rkt_event *event = next_exchange(probe);
 
     *event =
@@ -142,21 +118,26 @@ static bool take_pong(struct rkt_clock_probe *probe)
         return false;
     event->clock_exchange.t2_ns = pong.t2_ns;
     event->clock_exchange.t3_ns = pong.t3_ns;
+    rkt_clock_limits_add(&probe->limits, event);
     probe->exchange_count++;
     return true;
 }
 
-/* One ping-pong; false when the burst's time is up. */
+/* One ping-pong; false when the burst's time is up, or rank 0 spins no more. */
 static bool exchange(struct rkt_clock_probe *probe, uint64_t limit_ns, struct rkt_error *err)
 {
     const struct rkt_event *event = next_exchange(probe);
+    uint64_t patience_ns = RKT_BURST_SPIN_NS;
 
+    if (probe->exchange_count > 0)
+        patience_ns =
+            rkt_burst_patience_ns(probe->exchanges[0].end_ns - probe->exchanges[0].start_ns);
     if (!ping(probe, err))
         return false;
     do {
         if (take_pong(probe))
-            return true;
-    } while (event->end_ns < limit_ns);
+            return event->end_ns - event->start_ns <= patience_ns;
+    } while (event->end_ns < limit_ns && event->end_ns - event->start_ns <= patience_ns);
     return false;
 }
 
@@ -168,54 +149,29 @@ static void keep_stamps(const struct rkt_event *event, struct rkt_clock_stamps *
                                         .t4_ns = event->end_ns};
 }
 
-/* Tell rank 0 what decides; returns the burst's width, or INT64_MAX where nothing does. */
-static int64_t say_done(struct rkt_clock_probe *probe, struct rkt_error *err)
+/* Tell rank 0 what decides. */
+static void say_done(struct rkt_clock_probe *probe, struct rkt_error *err)
 {
     struct rkt_clock_message done = {.type = RKT_BURST_DONE};
     size_t lower = 0, upper = 0;
-    int64_t width = INT64_MAX;
 
-    if (rkt_clock_keep(probe->exchanges, probe->exchange_count, &lower, &upper)) {
-        const struct rkt_event *low = &probe->exchanges[lower], *high = &probe->exchanges[upper];
-
-        keep_stamps(low, &done.kept[0]);
-        keep_stamps(high, &done.kept[1]);
+    if (rkt_clock_burst_keep(probe->exchanges, probe->exchange_count, &lower, &upper)) {
+        keep_stamps(&probe->exchanges[lower], &done.kept[0]);
+        keep_stamps(&probe->exchanges[upper], &done.kept[1]);
         done.kept_count = 2;
-        width = (int64_t)(high->clock_exchange.t2_ns - high->start_ns) -
-                (int64_t)(low->clock_exchange.t3_ns - low->end_ns);
     }
     (void)say(probe, &done, err);
-    return width;
-}
-
-/* When the next burst is due, by how this one went. */
-static void plan_next(struct rkt_clock_probe *probe, int64_t width_ns)
-{
-    bool is_poor = probe->exchange_count < RKT_BURST_EXCHANGES_MIN ||
-                   width_ns > probe->best_width_ns * WIDE_FACTOR;
-
-    if (width_ns < probe->best_width_ns)
-        probe->best_width_ns = width_ns;
-    if (is_poor && probe->retry_count < RETRY_COUNT_MAX) {
-        probe->retry_count++;
-        probe->due_ns = now_ns(probe) + RETRY_NS;
-        return;
-    }
-    probe->retry_count = 0;
-    if (probe->left_count > 0)
-        probe->left_count--;
-    probe->due_ns = now_ns(probe) + (probe->left_count > 0 ? probe->gap_ns : repeat_gap_ns(probe));
 }
 
 static void end_burst(struct rkt_clock_probe *probe, struct rkt_error *err)
 {
-    int64_t width_ns = say_done(probe, err);
-
+    say_done(probe, err);
     probe->is_waiting = false;
     probe->has_width |= probe->exchange_count > 0;
-    for (size_t i = 0; i < probe->exchange_count; i++)
+    for (uint32_t i = 0; i < probe->exchange_count; i++)
         (void)probe->config.on_exchange(probe->config.exchange_ctx, &probe->exchanges[i], err);
-    plan_next(probe, width_ns);
+    rkt_clock_schedule_burst(&probe->schedule, rkt_clock_limits_width_ns(&probe->limits),
+                             probe->exchange_count, now_ns(probe));
 }
 
 /*
@@ -228,7 +184,9 @@ static void run_burst(struct rkt_clock_probe *probe, struct rkt_error *err)
 
     probe->is_asking = false;
     probe->exchange_count = 0;
-    while (probe->exchange_count < RKT_BURST_EXCHANGES && exchange(probe, limit_ns, err)) {
+    probe->limits = (struct rkt_clock_limits){0};
+    while (!rkt_clock_schedule_is_enough(&probe->schedule, &probe->limits, probe->exchange_count) &&
+           exchange(probe, limit_ns, err)) {
     }
     if (probe->exchange_count > 0 || probe->has_width)
         end_burst(probe, err);
@@ -240,7 +198,7 @@ static bool ask(struct rkt_clock_probe *probe, struct rkt_error *err)
 {
     struct rkt_clock_message request = {.type = RKT_BURST_REQUEST};
 
-    if ((probe->left_count == 0 && !probe->repeats) || now_ns(probe) < probe->due_ns)
+    if (!rkt_clock_schedule_is_due(&probe->schedule, now_ns(probe)))
         return false;
     probe->burst++;
     if (say(probe, &request, err) != RKT_OK)
@@ -266,7 +224,7 @@ bool rkt_clock_probe_step(struct rkt_clock_probe *probe, struct rkt_error *err)
     } else if (is_late) {
         probe->is_asking = false;
         probe->exchange_count = 0;
-        plan_next(probe, INT64_MAX);
+        rkt_clock_schedule_burst(&probe->schedule, INT64_MAX, 0, now_ns(probe));
     }
     return true;
 }

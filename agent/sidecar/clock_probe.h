@@ -10,8 +10,8 @@
  * sides spin, RKT_BURST_SPIN_NS at most; stamps are taken right beside the transport's calls.
  *
  * Schedule: three bursts at the start, then one each ten seconds where rank 0 asked for it, three
- * at the end. A burst with few exchanges, or much wider than the best so far, is tried again. While
- * no burst has had an exchange, the answer to the first PING is awaited longer, without spinning.
+ * at the end (clock_schedule.h). While no burst has had an exchange, the answer to the first PING is
+ * awaited longer, without spinning.
  *
  * Threads: one.
  */
@@ -19,13 +19,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/sidecar/clock_schedule.h"
 #include "common/event.h"
 #include "common/status.h"
 #include "common/transport.h"
 
 #define RKT_BURST_SPIN_NS 2000000u
-#define RKT_BURST_EXCHANGES 40u
-#define RKT_BURST_EXCHANGES_MIN 8u
 
 struct rkt_clock_probe;
 

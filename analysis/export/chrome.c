@@ -11,21 +11,6 @@
 #define BREAK_DEPTH 2 /* one event per line */
 #define TRACK_NAME_BYTES 256
 
-static const char *align_name(enum rkt_align_state state)
-{
-    switch (state) {
-    case RKT_ALIGN_REFERENCE:
-        return "reference";
-    case RKT_ALIGN_MEASURED:
-        return "measured";
-    case RKT_ALIGN_WALL_CLOCK:
-        return "wall clock, no bound known";
-    case RKT_ALIGN_UNALIGNED:
-        break;
-    }
-    return "not aligned";
-}
-
 /* ---- metadata ---- */
 
 static void put_metadata_text(struct rkt_chrome *chrome, const char *what, uint32_t tid,
@@ -280,7 +265,7 @@ static void put_rank_info(struct rkt_json *json, const struct rkt_rank_result *r
     rkt_json_text(json, "host", source->info.host);
     rkt_json_text(json, "program", source->info.program);
     rkt_json_text(json, "file", source->info.file);
-    rkt_json_text(json, "clock", align_name(rank->align_state));
+    rkt_json_text(json, "clock", rkt_align_state_name(rank->align_state));
     if (rank->bound_ns >= 0)
         rkt_json_i64(json, "clock_bound_ns", rank->bound_ns);
     else

@@ -206,6 +206,7 @@ static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result 
     rkt_json_bool(json, "is_cut_short", rank->is_cut_short);
     rkt_json_text(json, "align_state", rkt_align_state_name(rank->align_state));
     put_ns(json, "bound_ns", rank->bound_ns < 0 ? RKT_NA : rank->bound_ns);
+    put_ns(json, "likely_ns", rank->likely_ns < 0 ? RKT_NA : rank->likely_ns);
     rkt_json_text(json, "step_source", rkt_step_source_name(rank->step_source));
     rkt_json_text(json, "phase_source", rkt_phase_source_name(rank->phase_source));
     put_capture_windows(json, rank->trace);

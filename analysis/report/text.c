@@ -164,14 +164,15 @@ static void print_steps_line(const struct rkt_result *result, FILE *out)
 
 static void print_clock_line(const struct rkt_result *result, FILE *out)
 {
-    size_t counts[4] = {0};
-    int64_t worst_ns = 0;
+    size_t counts[RKT_ALIGN_STATE_COUNT] = {0};
+    int64_t worst_ns = 0, likely_ns = 0;
 
     for (size_t r = 0; r < result->rank_count; r++) {
         const struct rkt_rank_result *rank = &result->ranks[r];
 
-        counts[rank->align_state & 3]++;
+        counts[rank->align_state]++;
         worst_ns = rank->bound_ns > worst_ns ? rank->bound_ns : worst_ns;
+        likely_ns = rank->likely_ns > likely_ns ? rank->likely_ns : likely_ns;
     }
     if (result->rank_count < 2)
         rkt_text_line(out, "clock: one rank, nothing to align");
@@ -182,7 +183,8 @@ static void print_clock_line(const struct rkt_result *result, FILE *out)
     else if (counts[RKT_ALIGN_WALL_CLOCK] > 0)
         rkt_text_line(out, "clock: as the files' stamps claim; +- unknown");
     else if (counts[RKT_ALIGN_MEASURED] > 0)
-        rkt_text_line(out, "clock: aligned, guaranteed +- %s", rkt_cell_duration(worst_ns).text);
+        rkt_text_line(out, "clock: aligned, guaranteed +- %s, likely +- %s",
+                      rkt_cell_duration(worst_ns).text, rkt_cell_duration(likely_ns).text);
     else
         rkt_text_line(out, "clock: the same for all ranks");
 }

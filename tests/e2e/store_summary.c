@@ -81,7 +81,8 @@ static void print_source(struct rkt_store_reader *reader, const struct rkt_store
 {
     static const char *const ROLES[] = {"rank", "helper", "sidecar"};
     static const char *const REASONS[] = {"unknown", "exited", "signaled", "lost"};
-    static const char *const STATES[] = {"unaligned", "reference", "measured", "wall"};
+    static const char *const STATES[] = {"unaligned", "reference", "measured",
+                                         "wall",      "same_host", "from_collectives"};
     struct rkt_align_knot knot = {0}; /* the last */
     struct totals totals = {.tab = rkt_strtab_create()};
 

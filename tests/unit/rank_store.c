@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "common/clock_redo.h"
 #include "tests/unit/rkt_test.h"
 
 /* A captured rank, its GPU records in REALTIME, with its node's sidecar. */
@@ -44,10 +45,11 @@ int rank_store_tear_down(void **state)
 void rank_store_load(struct rank_store *fx, const char *comm_kernel)
 {
     const struct rkt_work_rules rules = {comm_kernel};
+    struct rkt_store_reader *reader = store_open(&fx->maker);
     struct rkt_error err;
 
-    assert_rkt_ok(rkt_rank_trace_load(store_open(&fx->maker), fx->rank, &rules, &fx->trace, &err),
-                  err);
+    assert_rkt_ok(rkt_clock_redo_missing(reader, &err), err);
+    assert_rkt_ok(rkt_rank_trace_load(reader, fx->rank, &rules, &fx->trace, &err), err);
 }
 
 void add_event(struct rank_store *fx, struct rkt_event event)

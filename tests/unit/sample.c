@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/clock_curve.h"
 #include "common/event_fields.h"
 #include "common/frame.h"
 #include "common/source_writer.h"
@@ -103,13 +104,41 @@ struct rkt_end_info sample_end(void)
 struct rkt_align_info sample_align(uint32_t source)
 {
     static const struct rkt_align_knot KNOTS[] = {
-        {1000000000, -123456, 250},
-        {2000000000, -123400, 300},
+        {1000000000, -123456, 250, 90},
+        {2000000000, -123400, 300, 100},
     };
-    struct rkt_align_info align = {
-        .source = source, .state = RKT_ALIGN_MEASURED, .knots = KNOTS, .knot_count = 2};
+    struct rkt_align_info align = {.source = source,
+                                   .state = RKT_ALIGN_MEASURED,
+                                   .hop_count = 2,
+                                   .hops = {7, 0},
+                                   .knots = KNOTS,
+                                   .knot_count = 2,
+                                   .first_rate_ppb = -15000,
+                                   .last_rate_ppb = 56,
+                                   .growth_ppb = 320,
+                                   .flags = RKT_CLOCK_RHO_WIDENED | RKT_CLOCK_SILENT,
+                                   .rho_ppb = 600,
+                                   .kappa_permille = 300,
+                                   .noise_ppt = 2000};
 
     return align;
+}
+
+void sample_expect_align_making(const struct rkt_align_info *align, bool is_said)
+{
+    struct rkt_align_info want = sample_align(align->source);
+
+    if (!is_said)
+        want = (struct rkt_align_info){0};
+    assert_int_equal(align->hop_count, want.hop_count);
+    assert_memory_equal(align->hops, want.hops, sizeof(want.hops));
+    assert_int_equal(align->first_rate_ppb, want.first_rate_ppb);
+    assert_int_equal(align->last_rate_ppb, want.last_rate_ppb);
+    assert_int_equal(align->growth_ppb, want.growth_ppb);
+    assert_int_equal(align->flags, want.flags);
+    assert_int_equal(align->rho_ppb, want.rho_ppb);
+    assert_int_equal(align->kappa_permille, want.kappa_permille);
+    assert_int_equal(align->noise_ppt, want.noise_ppt);
 }
 
 struct rkt_shard_info sample_shard(void)

@@ -23,6 +23,8 @@ struct rkt_run_info sample_run(void);
 struct rkt_source_info sample_source(uint32_t source);
 struct rkt_end_info sample_end(void);
 struct rkt_align_info sample_align(uint32_t source);
+/* What it says of how it was made; `is_said`: from version 1.3 on. */
+void sample_expect_align_making(const struct rkt_align_info *align, bool is_said);
 struct rkt_shard_info sample_shard(void);
 const char *sample_name(size_t i);
 

@@ -1,295 +1,312 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Both sides of the ping-pong over the loop transport. Time is the test's: each read of a clock
- * is a moment later, and lets the other side work where one side spins.
+ * What a burst proves, of exchanges over wires whose delays are random, and of clocks that are
+ * known.
  */
-#include "rkt_test.h"
+#include "tests/unit/rkt_test.h"
 
 #include <stdlib.h>
 
-#include "agent/sidecar/clock_probe.h"
-#include "aggregator/clock_answer.h"
 #include "common/arena.h"
-#include "common/clock_fit.h"
-#include "common/run_message.h"
-#include "common/transport_loop.h"
+#include "common/clock.h"
+#include "common/clock_burst.h"
 
-#define RANKS 3
-#define MS UINT64_C(1000000)
-#define S UINT64_C(1000000000)
-#define READ_NS 400 /* what one read of a clock takes */
+#define MS INT64_C(1000000)
+#define S INT64_C(1000000000)
 
-struct world;
-
-struct side {
-    struct world *world;
-    int64_t offset_ns; /* its clock, against true time */
-    struct rkt_clock_probe *probe;
-    struct rkt_event *events;
-    size_t event_count;
-};
-
+/* A pair of clocks with a known offset (reference minus local) and wires with random delays. */
 struct world {
-    struct rkt_loop_hub *hub;
-    uint64_t true_ns;
-    struct side sides[RANKS];
-    struct rkt_clock_answer *answer;
-    bool is_nested;         /* the other side is at work */
-    bool answer_sleeps;     /* rank 0 does not get to its messages */
-    uint64_t answer_gap_ns; /* it does only each so often, for a moment */
-    uint64_t answer_due_ns;
+    uint64_t seed;
+    int64_t offset_ns; /* at local time 0 */
+    double drift_ppm;
+    int64_t delay_min_ns;
+    int64_t jitter_ns;
+    int64_t asymmetry_ns; /* added on the way to the reference */
 };
 
-/* While one side waits in a loop of its own, the others get their turns from in here. */
-static void let_others_work(struct world *world)
+static uint64_t next_random(struct world *world)
 {
-    if (world->is_nested)
-        return;
-    world->is_nested = true;
-    rkt_loop_hub_tick(world->hub);
-    if (world->answer && !world->answer_sleeps && world->true_ns >= world->answer_due_ns) {
-        (void)rkt_clock_answer_step(world->answer, NULL);
-        world->answer_due_ns = world->true_ns + world->answer_gap_ns;
+    world->seed = world->seed * 6364136223846793005u + 1442695040888963407u;
+    return world->seed >> 33;
+}
+
+static int64_t truth_ns(const struct world *world, uint64_t local_ns)
+{
+    return world->offset_ns + (int64_t)((double)local_ns * world->drift_ppm * 1e-6);
+}
+
+static int64_t delay_ns(struct world *world)
+{
+    int64_t delay =
+        world->delay_min_ns + (int64_t)(next_random(world) % (uint64_t)world->jitter_ns);
+
+    /* one in 16 meets a busy machine */
+    return next_random(world) % 16 == 0 ? delay + (int64_t)(next_random(world) % (uint64_t)(5 * MS))
+                                        : delay;
+}
+
+/* One burst of `count` exchanges from local time `at_ns` on. */
+static void make_burst(struct world *world, uint32_t number, uint64_t at_ns, size_t count,
+                       struct rkt_event *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t there = at_ns + (uint64_t)(delay_ns(world) + world->asymmetry_ns);
+        uint64_t answered = there + 300 + next_random(world) % 200;
+        uint64_t back = answered + (uint64_t)delay_ns(world);
+
+        out[i] = (struct rkt_event){.kind = RKT_EVENT_CLOCK_EXCHANGE,
+                                    .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+                                    .start_ns = at_ns,
+                                    .end_ns = back};
+        out[i].clock_exchange.t2_ns = there + (uint64_t)truth_ns(world, there);
+        out[i].clock_exchange.t3_ns = answered + (uint64_t)truth_ns(world, answered);
+        out[i].clock_exchange.burst = number;
+        at_ns = back + 500;
     }
-    world->is_nested = false;
 }
 
-static uint64_t read_clock(void *ctx)
+static struct rkt_clock_bursts bursts_of(const struct rkt_event *events, size_t count,
+                                         struct rkt_arena *arena)
 {
-    struct side *side = ctx;
+    struct rkt_clock_bursts bursts;
+    struct rkt_error err = {0};
 
-    side->world->true_ns += READ_NS;
-    if (side != &side->world->sides[0])
-        let_others_work(side->world);
-    return side->world->true_ns + (uint64_t)side->offset_ns;
+    assert_rkt_ok(rkt_clock_bursts_make(events, count, 0, arena, &bursts, &err), err);
+    return bursts;
 }
 
-static enum rkt_status keep_event(void *ctx, const struct rkt_event *event, struct rkt_error *err)
+static int make_arena(void **state)
 {
-    struct side *side = ctx;
+    struct rkt_arena *arena = malloc(sizeof(*arena));
 
-    (void)err;
-    if (side->event_count < 4096)
-        side->events[side->event_count++] = *event;
-    return RKT_OK;
+    rkt_arena_init(arena, 64u << 20);
+    *state = arena;
+    return 0;
 }
 
-static void make_probe(struct world *world, int rank)
+static int drop_arena(void **state)
 {
-    struct side *side = &world->sides[rank];
-    struct rkt_clock_probe_config config = {
-        .transport = rkt_loop_hub_transport(world->hub, rank),
-        .seed = (uint64_t)rank,
-        .clock = read_clock,
-        .clock_ctx = side,
-        .on_exchange = keep_event,
-        .exchange_ctx = side,
+    rkt_arena_release(*state);
+    free(*state);
+    return 0;
+}
+
+static void check_bursts(const struct world *world, const struct rkt_clock_bursts *bursts,
+                         const char *what)
+{
+    for (size_t k = 0; k < bursts->count; k++) {
+        const struct rkt_clock_burst *burst = &bursts->items[k];
+        int64_t truth = truth_ns(world, burst->local_ns);
+
+        if (truth < burst->lower_ns || truth > burst->upper_ns)
+            fail_msg("%s, burst %zu: %lld is not in [%lld, %lld]", what, k, (long long)truth,
+                     (long long)burst->lower_ns, (long long)burst->upper_ns);
+    }
+}
+
+static void truth_is_never_outside_the_interval(void **state)
+{
+    static const struct {
+        const char *what;
+        struct world world;
+    } CASES[] = {
+        {"near clocks", {.delay_min_ns = 7000, .jitter_ns = 3000}},
+        {"far behind", {0, -900 * S, 14.5, 7000, 30000, 0}},
+        {"far ahead", {0, 8000 * S, -40, 1000, 500, 0}},
+        {"one way slower", {0, 55, 20, 7000, 1, 4000}},
+        {"worst drift", {0, 1, 49, 100, 50, 0}},
     };
-    struct rkt_error err = {0};
+    enum {
+        EVENTS = 20 * 40
+    };
+    static struct rkt_event events[EVENTS];
 
-    side->events = calloc(4096, sizeof(*side->events));
-    assert_rkt_ok(rkt_clock_probe_create(&config, &side->probe, &err), err);
-}
+    for (size_t c = 0; c < sizeof(CASES) / sizeof(CASES[0]) * 20; c++) {
+        struct world world = CASES[c / 20].world;
+        struct rkt_clock_bursts bursts;
 
-static int make_world(void **state)
-{
-    struct world *world = calloc(1, sizeof(*world));
-    struct rkt_error err = {0};
-
-    world->true_ns = 1000 * S;
-    assert_rkt_ok(rkt_loop_hub_create(RANKS, 3, &world->hub, &err), err);
-    for (int rank = 0; rank < RANKS; rank++)
-        world->sides[rank].world = world;
-    world->sides[1].offset_ns = -(int64_t)(300 * S);
-    world->sides[2].offset_ns = 77777777;
-    make_probe(world, 1);
-    make_probe(world, 2);
-    assert_rkt_ok(rkt_clock_answer_create(rkt_loop_hub_transport(world->hub, 0), read_clock,
-                                          &world->sides[0], &world->answer, &err),
-                  err);
-    *state = world;
-    return 0;
-}
-
-static int drop_world(void **state)
-{
-    struct world *world = *state;
-
-    for (int rank = 1; rank < RANKS; rank++) {
-        rkt_clock_probe_destroy(world->sides[rank].probe);
-        free(world->sides[rank].events);
-    }
-    rkt_clock_answer_destroy(world->answer);
-    rkt_loop_hub_destroy(world->hub);
-    free(world);
-    return 0;
-}
-
-/* Rounds of a millisecond, as the loop of a sidecar that polls. */
-static void run_for(struct world *world, uint64_t duration_ns)
-{
-    uint64_t end_ns = world->true_ns + duration_ns;
-
-    while (world->true_ns < end_ns) {
-        for (int rank = 1; rank < RANKS; rank++)
-            (void)rkt_clock_probe_step(world->sides[rank].probe, NULL);
-        let_others_work(world);
-        world->true_ns += MS;
+        world.seed = c;
+        for (size_t burst = 0; burst < 20; burst++)
+            make_burst(&world, (uint32_t)burst, (1 + burst * 10) * (uint64_t)S, 40,
+                       &events[burst * 40]);
+        bursts = bursts_of(events, EVENTS, *state);
+        assert_int_equal(bursts.count, 20);
+        assert_int_equal(bursts.empty_count, 0);
+        check_bursts(&world, &bursts, CASES[c / 20].what);
+        rkt_arena_reset(*state);
     }
 }
 
-static struct rkt_align_info fit(const struct rkt_event *events, size_t count,
-                                 struct rkt_arena *arena)
+static void interval_is_near_the_shortest_round_trip(void **state)
 {
-    struct rkt_align_info align = {0};
-    struct rkt_error err = {0};
+    struct world world = {
+        .seed = 3, .offset_ns = 123456789, .delay_min_ns = 8000, .jitter_ns = 2000};
+    struct rkt_event events[40];
+    struct rkt_clock_bursts bursts;
 
-    assert_rkt_ok(rkt_clock_fit(events, count, arena, &align, NULL, &err), err);
-    return align;
+    make_burst(&world, 1, S, 40, events);
+    bursts = bursts_of(events, 40, *state);
+    assert_int_equal(bursts.count, 1);
+    assert_in_range(bursts.items[0].upper_ns - bursts.items[0].lower_ns, 16000, 18000);
+    assert_true(bursts.items[0].lower_ns < 123456789 && bursts.items[0].upper_ns > 123456789);
 }
 
-static void bursts_find_the_offset_within_their_bound(void **state)
+static void kept_exchanges_alone_are_the_same_bursts(void **state)
 {
-    struct world *world = *state;
-    struct rkt_arena arena;
+    struct world world = {
+        .seed = 11, .offset_ns = -5000000, .drift_ppm = 9, .delay_min_ns = 6000, .jitter_ns = 9000};
+    struct rkt_event all[10 * 30], kept[10 * 2];
+    struct rkt_clock_bursts full, reduced;
 
-    rkt_arena_init(&arena, 16u << 20);
-    for (int rank = 1; rank < RANKS; rank++)
-        rkt_clock_probe_schedule(world->sides[rank].probe, 3, 300 * MS, false);
-    run_for(world, 2 * S);
-    for (int rank = 1; rank < RANKS; rank++) {
-        const struct side *side = &world->sides[rank];
-        struct rkt_align_info align = fit(side->events, side->event_count, &arena);
+    for (size_t burst = 0; burst < 10; burst++) {
+        size_t lower = 0, upper = 0;
 
-        assert_true(rkt_clock_probe_is_idle(side->probe));
-        assert_int_equal(side->event_count, 3 * RKT_BURST_EXCHANGES);
-        assert_int_equal(align.knot_count, 3);
-        for (size_t k = 0; k < 3; k++) {
-            assert_in_range(llabs(align.knots[k].offset_ns + side->offset_ns), 0,
-                            align.knots[k].bound_ns);
-            assert_in_range(align.knots[k].bound_ns, 1, 20000);
-        }
+        make_burst(&world, (uint32_t)burst, (1 + burst) * (uint64_t)S, 30, &all[burst * 30]);
+        assert_true(rkt_clock_burst_keep(&all[burst * 30], 30, &lower, &upper));
+        kept[burst * 2] = all[burst * 30 + lower];
+        kept[burst * 2 + 1] = all[burst * 30 + upper];
     }
-    rkt_arena_release(&arena);
+    full = bursts_of(all, 300, *state);
+    reduced = bursts_of(kept, 20, *state);
+    assert_int_equal(full.count, 10);
+    assert_int_equal(full.count, reduced.count);
+    assert_memory_equal(full.items, reduced.items, full.count * sizeof(*full.items));
 }
 
-static void rank_0_keeps_what_gives_the_same_alignment(void **state)
+static void order_of_exchanges_does_not_matter(void **state)
 {
-    struct world *world = *state;
-    struct rkt_arena arena;
-    struct rkt_align_info here, there;
-    size_t count = 0;
-    const struct rkt_event *kept;
+    struct world world = {.seed = 5, .offset_ns = 77, .delay_min_ns = 6000, .jitter_ns = 9000};
+    struct rkt_event events[60], reversed[60];
+    struct rkt_clock_bursts a, b;
 
-    rkt_arena_init(&arena, 16u << 20);
-    rkt_clock_probe_schedule(world->sides[1].probe, 3, 300 * MS, false);
-    run_for(world, 2 * S);
-    kept = rkt_clock_answer_exchanges(world->answer, 1, &count);
-    assert_int_equal(count, 6);
-    here = fit(kept, count, &arena);
-    there = fit(world->sides[1].events, world->sides[1].event_count, &arena);
-    assert_int_equal(here.knot_count, there.knot_count);
-    assert_memory_equal(here.knots, there.knots, here.knot_count * sizeof(*here.knots));
-    (void)rkt_clock_answer_exchanges(world->answer, 2, &count);
-    assert_int_equal(count, 0);
-    rkt_arena_release(&arena);
+    make_burst(&world, 1, S, 30, events);
+    make_burst(&world, 2, 2 * S, 30, events + 30);
+    for (size_t i = 0; i < 60; i++)
+        reversed[i] = events[59 - i];
+    a = bursts_of(events, 60, *state);
+    b = bursts_of(reversed, 60, *state);
+    assert_int_equal(a.count, 2);
+    assert_int_equal(b.count, 2);
+    assert_memory_equal(a.items, b.items, 2 * sizeof(*a.items));
+    assert_true(a.items[0].local_ns < a.items[1].local_ns);
 }
 
-static void repeated_bursts_come_about_every_ten_seconds(void **state)
+static void bursts_are_of_one_peer(void **state)
 {
-    struct world *world = *state;
-    uint32_t last_burst = 0;
-    size_t bursts = 0;
+    struct world world = {.seed = 5, .offset_ns = 77, .delay_min_ns = 6000, .jitter_ns = 9000};
+    struct rkt_event events[61];
 
-    rkt_clock_probe_schedule(world->sides[1].probe, 1, 0, true);
-    run_for(world, 100 * S);
-    for (size_t i = 0; i < world->sides[1].event_count; i++) {
-        const struct rkt_event *event = &world->sides[1].events[i];
+    make_burst(&world, 1, S, 30, events);
+    make_burst(&world, 1, 2 * S, 30, events + 30);
+    for (size_t i = 30; i < 60; i++)
+        events[i].clock_exchange.peer_source = 7;
+    events[60] = (struct rkt_event){.kind = RKT_EVENT_CLOCK_PAIR, .start_ns = 1, .end_ns = 2};
+    assert_int_equal(bursts_of(events, 61, *state).count, 1);
+    assert_true(bursts_of(events, 61, *state).items[0].local_ns < 2 * (uint64_t)S);
+    assert_int_equal(bursts_of(events, 61, *state).senseless_count, 0);
+}
 
-        bursts += event->clock_exchange.burst != last_burst;
-        last_burst = event->clock_exchange.burst;
+static void burst_over_a_clock_step_is_left_out_and_counted(void **state)
+{
+    struct world world = {.seed = 5, .offset_ns = 0, .delay_min_ns = 6000, .jitter_ns = 900};
+    struct rkt_event events[40];
+    struct rkt_clock_bursts bursts;
+
+    make_burst(&world, 1, S, 20, events);
+    make_burst(&world, 2, 2 * S, 10, events + 20);
+    world.offset_ns = 5 * MS;
+    make_burst(&world, 2, (uint64_t)(2 * S + 5 * MS), 10, events + 30);
+    bursts = bursts_of(events, 40, *state);
+    assert_int_equal(bursts.empty_count, 1);
+    assert_int_equal(bursts.count, 1);
+}
+
+static void limits_of_a_burst_under_way_are_those_of_its_exchanges(void **state)
+{
+    struct world world = {.seed = 9, .offset_ns = 4, .delay_min_ns = 6000, .jitter_ns = 900};
+    struct rkt_clock_limits limits = {0};
+    struct rkt_event events[RKT_BURST_EXCHANGES_MAX];
+    struct rkt_event senseless = {.kind = RKT_EVENT_CLOCK_EXCHANGE, .start_ns = 9, .end_ns = 5};
+    int64_t width_ns, widened_ns;
+
+    assert_int_equal(rkt_clock_limits_width_ns(&limits), INT64_MAX);
+    rkt_clock_limits_add(&limits, &senseless);
+    assert_int_equal(rkt_clock_limits_width_ns(&limits), INT64_MAX);
+    make_burst(&world, 1, S, 40, events);
+    for (size_t i = 0; i < 40; i++)
+        rkt_clock_limits_add(&limits, &events[i]);
+    width_ns = rkt_clock_limits_width_ns(&limits);
+    widened_ns = bursts_of(events, 40, *state).items[0].upper_ns -
+                 bursts_of(events, 40, *state).items[0].lower_ns;
+    assert_in_range(widened_ns - width_ns, 2, 2000);
+}
+
+static void a_burst_ends_when_it_is_about_as_narrow_as_the_best(void **state)
+{
+    struct rkt_clock_limits limits = {true, 0, 11500};
+
+    (void)state;
+    assert_false(rkt_clock_limits_are_enough(&limits, 7, 10000));
+    assert_true(rkt_clock_limits_are_enough(&limits, 8, 10000));
+    limits.upper_ns++;
+    assert_false(rkt_clock_limits_are_enough(&limits, 8, 10000));
+    assert_false(rkt_clock_limits_are_enough(&limits, RKT_BURST_EXCHANGES_MAX - 1, 10000));
+    assert_true(rkt_clock_limits_are_enough(&limits, RKT_BURST_EXCHANGES_MAX, 10000));
+}
+
+static void patience_grows_with_the_way(void **state)
+{
+    (void)state;
+    assert_int_equal(rkt_burst_patience_ns(0), 300000);
+    assert_int_equal(rkt_burst_patience_ns(16000), 300000);
+    assert_int_equal(rkt_burst_patience_ns(500000), 4000000);
+}
+
+static void senseless_stamps_are_no_exchanges(void **state)
+{
+    static const struct {
+        const char *what;
+        uint64_t t1, t2, t3, t4;
+    } CASES[] = {
+        {"ends before its start", 100, 50, 60, 90},
+        {"answered before it came", 100, 60, 50, 200},
+        {"shorter than its answer", 100, 0, 1000, 200},
+        {"stamp of all ones", 100, 50, 60, UINT64_MAX},
+        {"no stamp here", 0, 50, 60, 90},
+        {"no stamp there", 100, 0, 60, 250},
+        {"centuries apart", 100, UINT64_MAX / 2, UINT64_MAX / 2 + 1, 200},
+    };
+
+    for (size_t c = 0; c < sizeof(CASES) / sizeof(CASES[0]); c++) {
+        struct rkt_event event = {
+            .kind = RKT_EVENT_CLOCK_EXCHANGE, .start_ns = CASES[c].t1, .end_ns = CASES[c].t4};
+        struct rkt_clock_bursts bursts;
+        size_t lower, upper;
+
+        event.clock_exchange.t2_ns = CASES[c].t2;
+        event.clock_exchange.t3_ns = CASES[c].t3;
+        bursts = bursts_of(&event, 1, *state);
+        if (bursts.count != 0 || bursts.senseless_count != 1)
+            fail_msg("%s: taken", CASES[c].what);
+        assert_false(rkt_clock_burst_keep(&event, 1, &lower, &upper));
     }
-    assert_in_range(bursts, 8, 14);
-    assert_true(rkt_clock_probe_is_idle(world->sides[1].probe));
 }
 
-static void unanswered_request_is_given_up_and_tried_again(void **state)
-{
-    struct world *world = *state;
-
-    world->answer_sleeps = true;
-    rkt_clock_probe_schedule(world->sides[1].probe, 1, 0, false);
-    run_for(world, 3 * S);
-    assert_int_equal(world->sides[1].event_count, 0);
-    assert_false(rkt_clock_probe_is_idle(world->sides[1].probe));
-    world->answer_sleeps = false;
-    run_for(world, 3 * S);
-    assert_true(rkt_clock_probe_is_idle(world->sides[1].probe));
-    assert_int_equal(world->sides[1].event_count, RKT_BURST_EXCHANGES);
-}
-
-static void rank_0_on_a_busy_host_gives_a_wide_bound_not_none(void **state)
-{
-    struct world *world = *state;
-    struct side *side = &world->sides[1];
-    struct rkt_arena arena;
-    struct rkt_align_info align;
-
-    rkt_arena_init(&arena, 16u << 20);
-    world->answer_gap_ns = 10 * RKT_BURST_SPIN_NS;
-    rkt_clock_probe_schedule(side->probe, 3, 10 * MS, false);
-    run_for(world, 10 * S);
-    assert_true(rkt_clock_probe_is_idle(side->probe));
-    align = fit(side->events, side->event_count, &arena);
-    assert_int_equal(align.knot_count, 1);
-    assert_in_range(llabs(align.knots[0].offset_ns + side->offset_ns), 0, align.knots[0].bound_ns);
-    rkt_arena_release(&arena);
-}
-
-static void silent_rank_0_ends_the_schedule_after_its_retries(void **state)
-{
-    struct world *world = *state;
-
-    world->answer_sleeps = true;
-    rkt_clock_probe_schedule(world->sides[1].probe, 2, 10 * MS, false);
-    run_for(world, 30 * S);
-    assert_true(rkt_clock_probe_is_idle(world->sides[1].probe));
-    assert_int_equal(world->sides[1].event_count, 0);
-}
-
-static void lost_messages_make_shorter_bursts_not_wrong_ones(void **state)
-{
-    struct world *world = *state;
-    struct rkt_loop_faults faults = {
-        .drop_per_10k = 300, .duplicate_per_10k = 300, .corrupt_per_10k = 0};
-    struct rkt_arena arena;
-    struct rkt_align_info align;
-
-    rkt_arena_init(&arena, 16u << 20);
-    rkt_loop_hub_set_faults(world->hub, RKT_TAG_CLOCK_UP, &faults);
-    rkt_loop_hub_set_faults(world->hub, RKT_TAG_CLOCK_DOWN, &faults);
-    rkt_clock_probe_schedule(world->sides[1].probe, 10, 50 * MS, false);
-    run_for(world, 60 * S);
-    align = fit(world->sides[1].events, world->sides[1].event_count, &arena);
-    assert_in_range(align.knot_count, 2, 60);
-    for (size_t k = 0; k < align.knot_count; k++)
-        assert_in_range(llabs(align.knots[k].offset_ns + world->sides[1].offset_ns), 0,
-                        align.knots[k].bound_ns);
-    rkt_arena_release(&arena);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, make_world, drop_world)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_arena, drop_arena)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(bursts_find_the_offset_within_their_bound),
-        CASE(rank_0_keeps_what_gives_the_same_alignment),
-        CASE(repeated_bursts_come_about_every_ten_seconds),
-        CASE(unanswered_request_is_given_up_and_tried_again),
-        CASE(rank_0_on_a_busy_host_gives_a_wide_bound_not_none),
-        CASE(silent_rank_0_ends_the_schedule_after_its_retries),
-        CASE(lost_messages_make_shorter_bursts_not_wrong_ones),
+        CASE(truth_is_never_outside_the_interval),
+        CASE(interval_is_near_the_shortest_round_trip),
+        CASE(kept_exchanges_alone_are_the_same_bursts),
+        CASE(order_of_exchanges_does_not_matter),
+        CASE(bursts_are_of_one_peer),
+        CASE(burst_over_a_clock_step_is_left_out_and_counted),
+        CASE(limits_of_a_burst_under_way_are_those_of_its_exchanges),
+        CASE(a_burst_ends_when_it_is_about_as_narrow_as_the_best),
+        CASE(patience_grows_with_the_way),
+        CASE(senseless_stamps_are_no_exchanges),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

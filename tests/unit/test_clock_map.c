@@ -199,8 +199,9 @@ static void mapping_keeps_the_order_of_stamps(void **state)
 
 static void job_time_adds_the_offset_between_knots(void **state)
 {
-    const struct rkt_align_knot knots[] = {{1000, 500, 20}, {2000, 700, 60}};
-    const struct rkt_align_info align = {0, RKT_ALIGN_MEASURED, knots, 2};
+    const struct rkt_align_knot knots[] = {{1000, 500, 20, 20}, {2000, 700, 60, 60}};
+    const struct rkt_align_info align = {
+        .state = RKT_ALIGN_MEASURED, .knots = knots, .knot_count = 2};
     struct rkt_clock_map *map = map_of(RKT_CLOCK_MONOTONIC_RAW, NULL, 0, &align);
     int64_t bound_ns;
 
@@ -223,9 +224,11 @@ static void job_time_of_a_realtime_rank_goes_through_the_pairs(void **state)
     const struct rkt_event pairs[] = {pair(1 * SECOND, 80, 11 * SECOND),
                                       pair(2 * SECOND, 80, 12 * SECOND),
                                       pair(3 * SECOND, 80, 13 * SECOND)};
-    const struct rkt_align_knot knots[] = {{0, 123, 900}};
-    const struct rkt_align_info measured = {0, RKT_ALIGN_MEASURED, knots, 1};
-    const struct rkt_align_info reference = {0, RKT_ALIGN_REFERENCE, NULL, 0};
+    const struct rkt_align_knot knots[] = {{0, 123, 900, 900}};
+    const struct rkt_align_info measured = {
+        .state = RKT_ALIGN_MEASURED, .knots = knots, .knot_count = 1};
+    const struct rkt_align_info reference = {
+        .state = RKT_ALIGN_REFERENCE, .knots = NULL, .knot_count = 0};
     struct rkt_clock_map *map = map_of(RKT_CLOCK_REALTIME, pairs, 3, &measured);
     int64_t bound_ns;
 
@@ -248,7 +251,8 @@ static void job_time_of_a_realtime_rank_goes_through_the_pairs(void **state)
 
 static void wall_clock_has_no_bound(void **state)
 {
-    const struct rkt_align_info align = {0, RKT_ALIGN_WALL_CLOCK, NULL, 0};
+    const struct rkt_align_info align = {
+        .state = RKT_ALIGN_WALL_CLOCK, .knots = NULL, .knot_count = 0};
     struct rkt_clock_map *map = map_of(RKT_CLOCK_TRACE, NULL, 0, &align);
     int64_t bound_ns;
 
@@ -261,8 +265,9 @@ static void wall_clock_has_no_bound(void **state)
 static void an_offset_may_be_a_date(void **state)
 {
     /* A trace whose stamps count from baseTimeNanoseconds, in 2024. */
-    const struct rkt_align_knot knots[] = {{0, 1727743122000000000, 0}};
-    const struct rkt_align_info align = {0, RKT_ALIGN_WALL_CLOCK, knots, 1};
+    const struct rkt_align_knot knots[] = {{0, 1727743122000000000, 0, 0}};
+    const struct rkt_align_info align = {
+        .state = RKT_ALIGN_WALL_CLOCK, .knots = knots, .knot_count = 1};
     struct rkt_clock_map *map;
     struct rkt_error err;
 

@@ -170,6 +170,7 @@ static void an_alignment_survives(void **state)
     assert_int_equal(back.state, RKT_ALIGN_MEASURED);
     assert_int_equal(back.knot_count, 2);
     assert_memory_equal(back.knots, align.knots, 2 * sizeof(*align.knots));
+    sample_expect_align_making(&back, true);
     for (size_t cut = 0; cut < len; cut++)
         assert_rkt_status(rkt_align_info_decode(raw, cut, *state, &back, NULL), RKT_ERR_FORMAT);
 }
@@ -192,6 +193,15 @@ static void knots_that_cannot_be_are_refused(void **state)
         {"a claim of 2^32 - 1", {0x81, 2, 0xdd, 0xff, 0xff, 0xff, 0xff}, 7, RKT_ERR_FORMAT},
         {"knots that are no array", {0x81, 2, 7}, 3, RKT_ERR_FORMAT},
         {"a state of a later version", {0x81, 1, 99}, 3, RKT_OK},
+        {"a likely bound too many", {0x82, 2, 0x93, 5, 0, 1, 3, 0x92, 1, 1}, 10, RKT_ERR_FORMAT},
+        {"a negative likely bound", {0x82, 2, 0x93, 5, 0, 1, 3, 0x91, 0xff}, 9, RKT_ERR_FORMAT},
+        {"likely bounds of no knots", {0x81, 3, 0x91, 1}, 4, RKT_ERR_FORMAT},
+        {"likely bounds that come first", {0x82, 3, 0x91, 1, 2, 0x93, 5, 0, 1}, 9, RKT_OK},
+        {"a growth below 0", {0x81, 7, 0xff}, 3, RKT_ERR_FORMAT},
+        {"a rate of 2^32", {0x81, 5, 0xcf, 0, 0, 0, 1, 0, 0, 0, 0}, 11, RKT_ERR_FORMAT},
+        {"hops that are no array", {0x81, 4, 1}, 3, RKT_ERR_FORMAT},
+        {"a hop that is no source", {0x81, 4, 0x91, 0xff}, 4, RKT_ERR_FORMAT},
+        {"more hops than are kept", {0x81, 4, 0x95, 1, 2, 3, 4, 5}, 8, RKT_OK},
     };
 
     for (size_t i = 0; i < sizeof(CASES) / sizeof(*CASES); i++) {

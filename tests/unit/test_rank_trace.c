@@ -377,7 +377,7 @@ static void on_the_machine_of_node_0_a_run_that_was_cut_is_aligned(void **state)
     add_pairs(fx);
     add_kernel(fx, "k", 1, real(2 * SECOND), real(2 * SECOND + 10));
     rank_store_load(fx, NULL);
-    assert_int_equal(rkt_clock_map_state(fx->trace->clock), RKT_ALIGN_REFERENCE);
+    assert_int_equal(rkt_clock_map_state(fx->trace->clock), RKT_ALIGN_SAME_HOST);
     assert_int_equal(
         rkt_clock_map_to_job(fx->trace->clock, (int64_t)real(2 * SECOND), &bound_ns).ns,
         2 * SECOND);

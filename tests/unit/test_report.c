@@ -103,6 +103,7 @@ static void make_straggling_run(struct fake_run *run, size_t rank_count, uint64_
         info->pid = 4000 + r;
         rank->align_state = r < 2 ? RKT_ALIGN_REFERENCE : RKT_ALIGN_MEASURED;
         rank->bound_ns = r < 2 ? 0 : 9500;
+        rank->likely_ns = r < 2 ? 0 : 3900;
         rank->step_source = RKT_STEPS_MARKS;
         rank->phase_source = RKT_PHASES_THREAD_NAME;
         fake_add_comm(run, r, 0xabc, (int32_t)r, (uint32_t)rank_count);
@@ -228,6 +229,7 @@ static void make_bare_run(struct fake_run *run)
 
         rank->align_state = RKT_ALIGN_UNALIGNED;
         rank->bound_ns = -1;
+        rank->likely_ns = -1;
         fake_add_comm_work(run, r, r == 0 ? "ncclKernel_AllReduce(x)" : "ncclKernel_Broadcast(x)",
                            10, 20);
         rank->run = (struct rkt_window){.start_ns = 0, .end_ns = 50 * MS};

@@ -37,7 +37,8 @@ static void good_run_ends_with_a_whole_file_and_a_clean_leave(void **state)
         assert_true(run_source(run, number)->has_align);
     }
     /* ranks 0 and 1 share a kernel clock, rank 2 has another */
-    assert_int_equal(run_source(run, 4)->align.state, RKT_ALIGN_REFERENCE);
+    assert_int_equal(run_source(run, 3)->align.state, RKT_ALIGN_REFERENCE);
+    assert_int_equal(run_source(run, 4)->align.state, RKT_ALIGN_SAME_HOST);
     assert_int_equal(run_source(run, 5)->align.state, RKT_ALIGN_MEASURED);
 }
 

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/align_at.h"
+
+#include <stdbool.h>
+
+/* What an alignment does not tell: by how much the rate may still change, and two free quartzes. */
+#define RATE_CHANGE_PPB 1000
+#define RATE_UNKNOWN_PPB 100000
+#define PPB 1000000000
+/* A bound past this says nothing: 36 years. */
+#define SANE_NS_MAX (INT64_C(1) << 60)
+
+static int64_t max_ns(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t clamp_ns(__int128 ns)
+{
+    return ns > SANE_NS_MAX ? SANE_NS_MAX : ns < -SANE_NS_MAX ? -SANE_NS_MAX : (int64_t)ns;
+}
+
+/* a * b / c without overflow in between. */
+static int64_t scale_ns(int64_t a, int64_t b, int64_t c)
+{
+    return clamp_ns((__int128)a * b / c);
+}
+
+static int64_t line_ns(int64_t left_ns, int64_t right_ns, int64_t after_ns, int64_t length_ns)
+{
+    return left_ns + scale_ns(right_ns - left_ns, after_ns, length_ns);
+}
+
+static void grow(struct rkt_align_point *point, int64_t distance_ns, int64_t ppb)
+{
+    int64_t grown_ns = scale_ns(distance_ns < 0 ? -distance_ns : distance_ns, ppb, PPB) + 1;
+
+    point->bound_ns = clamp_ns((__int128)point->bound_ns + grown_ns);
+    point->likely_ns = clamp_ns((__int128)point->likely_ns + grown_ns);
+}
+
+/* Index of the last knot at or before a time; 0 when it is before all. */
+static size_t find(const struct rkt_align_info *align, int64_t local_ns)
+{
+    size_t low = 0, high = align->knot_count;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if ((int64_t)align->knots[middle].local_ns <= local_ns)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct rkt_align_point point_of(const struct rkt_align_knot *knot)
+{
+    return (struct rkt_align_point){knot->offset_ns, knot->bound_ns, knot->likely_ns};
+}
+
+static struct rkt_align_point between(const struct rkt_align_info *align,
+                                      const struct rkt_align_knot *left, int64_t after_ns)
+{
+    const struct rkt_align_knot *right = left + 1;
+    int64_t length_ns = (int64_t)(right->local_ns - left->local_ns);
+    struct rkt_align_point point = {line_ns(left->offset_ns, right->offset_ns, after_ns, length_ns),
+                                    max_ns(left->bound_ns, right->bound_ns),
+                                    max_ns(left->likely_ns, right->likely_ns)};
+
+    if (align->growth_ppb > 0) {
+        point.bound_ns = line_ns(left->bound_ns, right->bound_ns, after_ns, length_ns);
+        point.likely_ns = line_ns(left->likely_ns, right->likely_ns, after_ns, length_ns);
+    }
+    return point;
+}
+
+/* Before the first knot (distance below 0) or after the last. */
+static struct rkt_align_point outside(const struct rkt_align_info *align, size_t knot,
+                                      int64_t distance_ns)
+{
+    const struct rkt_align_knot *knots = align->knots;
+    struct rkt_align_point point = point_of(&knots[knot]);
+    size_t piece = knot > 0 ? knot - 1 : 0;
+
+    if (align->growth_ppb > 0) {
+        int32_t rate_ppb = distance_ns < 0 ? align->first_rate_ppb : align->last_rate_ppb;
+
+        point.offset_ns += scale_ns(distance_ns, rate_ppb, PPB);
+        grow(&point, distance_ns, align->growth_ppb);
+        return point;
+    }
+    if (align->knot_count == 1) {
+        grow(&point, distance_ns, RATE_UNKNOWN_PPB);
+        return point;
+    }
+    point.offset_ns += scale_ns(knots[piece + 1].offset_ns - knots[piece].offset_ns, distance_ns,
+                                (int64_t)(knots[piece + 1].local_ns - knots[piece].local_ns));
+    grow(&point, distance_ns, RATE_CHANGE_PPB);
+    return point;
+}
+
+struct rkt_align_point rkt_align_at(const struct rkt_align_info *align, int64_t local_ns)
+{
+    size_t knot;
+    int64_t after_ns;
+
+    if (align->knot_count == 0)
+        return (struct rkt_align_point){0};
+    knot = find(align, local_ns);
+    after_ns = local_ns - (int64_t)align->knots[knot].local_ns;
+    if (after_ns == 0)
+        return point_of(&align->knots[knot]);
+    if (after_ns < 0 || knot + 1 == align->knot_count)
+        return outside(align, knot, after_ns);
+    return between(align, &align->knots[knot], after_ns);
+}
+
+static void take_worst(struct rkt_align_point *worst, struct rkt_align_point point)
+{
+    worst->bound_ns = max_ns(worst->bound_ns, point.bound_ns);
+    worst->likely_ns = max_ns(worst->likely_ns, point.likely_ns);
+}
+
+struct rkt_align_point rkt_align_worst(const struct rkt_align_info *align, int64_t start_ns,
+                                       int64_t end_ns)
+{
+    struct rkt_align_point worst = rkt_align_at(align, start_ns);
+
+    take_worst(&worst, rkt_align_at(align, end_ns));
+    for (size_t i = 0; i < align->knot_count; i++) {
+        int64_t at_ns = (int64_t)align->knots[i].local_ns;
+
+        if (at_ns >= start_ns && at_ns <= end_ns)
+            take_worst(&worst, point_of(&align->knots[i]));
+    }
+    return worst;
+}

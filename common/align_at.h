@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_COMMON_ALIGN_AT_H
+#define RKT_COMMON_ALIGN_AT_H
+
+/*
+ * align_at - reading an alignment: the offset and its bounds at a time.
+ *
+ * Between knots all are linear; outside, the offset goes on at the rate that the alignment tells
+ * and the bounds grow as it tells. One of before version 1.3 tells neither: between its knots the
+ * larger bound counts, outside the last piece goes on and may change its rate by 1 ppm; with one
+ * knot, by 100 ppm.
+ *
+ * Threads: any; no state.
+ */
+
+#include <stdint.h>
+
+#include "common/descriptor.h"
+
+struct rkt_align_point {
+    int64_t offset_ns;
+    int64_t bound_ns;
+    int64_t likely_ns;
+};
+
+/* All 0 without knots. */
+struct rkt_align_point rkt_align_at(const struct rkt_align_info *align, int64_t local_ns);
+
+/* The largest bounds (not the offset) over [start_ns, end_ns] of local time. */
+struct rkt_align_point rkt_align_worst(const struct rkt_align_info *align, int64_t start_ns,
+                                       int64_t end_ns);
+
+#endif

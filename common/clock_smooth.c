@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/clock_smooth.h"
+
+#include <math.h>
+
+#define ROUNDS 5
+#define JITTER 0.01 /* of the narrowest burst */
+#define INSIDE_SIGMAS 5.0
+
+const double rkt_clock_noises[RKT_CLOCK_NOISE_COUNT] = {0.5, 2, 8, 32};
+
+/* What a point is taken to measure in this round. */
+struct measured {
+    double offset_ns;
+    double variance;
+};
+
+struct smoothing {
+    struct rkt_smooth_point *points;
+    size_t count;
+    double jitter_variance;
+    struct measured *measured;
+    struct rkt_clock_filter *before; /* the filter at each point, before it is measured */
+    struct rkt_clock_filter *after;
+};
+
+static void measure_first(struct smoothing *smoothing)
+{
+    for (size_t i = 0; i < smoothing->count; i++) {
+        const struct rkt_smooth_point *point = &smoothing->points[i];
+
+        smoothing->measured[i].offset_ns = point->middle_ns;
+        smoothing->measured[i].variance =
+            smoothing->jitter_variance + point->half_ns * point->half_ns;
+    }
+}
+
+static void measure_again(struct smoothing *smoothing)
+{
+    for (size_t i = 0; i < smoothing->count; i++) {
+        const struct rkt_smooth_point *point = &smoothing->points[i];
+        struct measured *measured = &smoothing->measured[i];
+        double off = point->offset_ns - point->middle_ns;
+
+        measured->offset_ns = point->middle_ns;
+        measured->variance = smoothing->jitter_variance;
+        if (fabs(off) <= point->half_ns)
+            measured->variance += INSIDE_SIGMAS * INSIDE_SIGMAS * point->half_ns * point->half_ns;
+        else
+            measured->offset_ns += copysign(point->half_ns, off);
+    }
+}
+
+/* Returns the log-likelihood of all. */
+static double run_forward(const struct smoothing *smoothing, double noise)
+{
+    const struct rkt_smooth_point *points = smoothing->points;
+    struct rkt_clock_filter filter;
+    double likelihood = 0;
+
+    for (size_t i = 0; i < smoothing->count; i++) {
+        const struct measured *measured = &smoothing->measured[i];
+
+        if (i == 0) {
+            rkt_clock_filter_init(&filter, measured->offset_ns, measured->variance);
+        } else {
+            rkt_clock_filter_predict(&filter, points[i].time_s - points[i - 1].time_s, noise);
+            smoothing->before[i] = filter;
+            likelihood += rkt_clock_filter_update(&filter, measured->offset_ns, measured->variance);
+        }
+        smoothing->after[i] = filter;
+    }
+    return likelihood;
+}
+
+static uint32_t likeliest_noise(const struct smoothing *smoothing)
+{
+    double best = -(double)INFINITY;
+    uint32_t best_index = 0;
+
+    for (uint32_t i = 0; i < RKT_CLOCK_NOISE_COUNT; i++) {
+        double likelihood = run_forward(smoothing, rkt_clock_noises[i]);
+
+        if (likelihood > best) {
+            best = likelihood;
+            best_index = i;
+        }
+    }
+    return best_index;
+}
+
+/*
+ * One step back: `now` from the filter there, `predicted` from it for the next, and the next
+ * smoothed.
+ */
+static struct rkt_clock_filter step_back(const struct rkt_clock_filter *now,
+                                         const struct rkt_clock_filter *predicted,
+                                         const struct rkt_clock_filter *next, double seconds)
+{
+    double determinant =
+        predicted->var_offset * predicted->var_rate - predicted->cov * predicted->cov;
+    /* P F' */
+    double a = now->var_offset + now->cov * seconds;
+    double b = now->cov;
+    double c = now->cov + now->var_rate * seconds;
+    double d = now->var_rate;
+    /* C = P F' P+^-1 */
+    double c00 = (a * predicted->var_rate - b * predicted->cov) / determinant;
+    double c01 = (b * predicted->var_offset - a * predicted->cov) / determinant;
+    double c10 = (c * predicted->var_rate - d * predicted->cov) / determinant;
+    double c11 = (d * predicted->var_offset - c * predicted->cov) / determinant;
+    double offset = next->offset_ns - predicted->offset_ns;
+    double rate = next->rate_ppb - predicted->rate_ppb;
+    double oo = next->var_offset - predicted->var_offset;
+    double or = next->cov - predicted->cov;
+    double rr = next->var_rate - predicted->var_rate;
+
+    return (struct rkt_clock_filter){
+        .offset_ns = now->offset_ns + c00 * offset + c01 * rate,
+        .rate_ppb = now->rate_ppb + c10 * offset + c11 * rate,
+        .var_offset = now->var_offset + c00 * c00 * oo + 2 * c00 * c01 * or +c01 * c01 * rr,
+        .cov = now->cov + c00 * c10 * oo + (c00 * c11 + c01 * c10) * or +c01 * c11 * rr,
+        .var_rate = now->var_rate + c10 * c10 * oo + 2 * c10 * c11 * or +c11 * c11 * rr,
+    };
+}
+
+static void run_back(const struct smoothing *smoothing)
+{
+    struct rkt_smooth_point *points = smoothing->points;
+    struct rkt_clock_filter *after = smoothing->after;
+
+    for (size_t i = smoothing->count; i-- > 0;) {
+        if (i + 1 < smoothing->count)
+            after[i] = step_back(&after[i], &smoothing->before[i + 1], &after[i + 1],
+                                 points[i + 1].time_s - points[i].time_s);
+        points[i].offset_ns = after[i].offset_ns;
+        points[i].rate_ppb = after[i].rate_ppb;
+        points[i].rate_sigma_ppb = sqrt(fmax(after[i].var_rate, 0));
+    }
+}
+
+enum rkt_status rkt_clock_smooth(struct rkt_smooth_point *points, size_t count,
+                                 double best_width_ns, struct rkt_arena *arena,
+                                 uint32_t *noise_index_out, struct rkt_error *err)
+{
+    double jitter_ns = JITTER * best_width_ns;
+    struct smoothing smoothing = {.points = points,
+                                  .count = count,
+                                  .jitter_variance =
+                                      jitter_ns * jitter_ns + 1, /* and the step of the clocks */
+                                  .measured = RKT_ARENA_ARRAY(arena, struct measured, count),
+                                  .before = RKT_ARENA_ARRAY(arena, struct rkt_clock_filter, count),
+                                  .after = RKT_ARENA_ARRAY(arena, struct rkt_clock_filter, count)};
+    uint32_t noise_index;
+
+    if (!smoothing.measured || !smoothing.before || !smoothing.after)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to smooth a clock over %zu bursts", count);
+    measure_first(&smoothing);
+    noise_index = likeliest_noise(&smoothing);
+    for (int round = 0; round < ROUNDS; round++) {
+        if (round > 0)
+            measure_again(&smoothing);
+        (void)run_forward(&smoothing, rkt_clock_noises[noise_index]);
+        run_back(&smoothing);
+    }
+    *noise_index_out = noise_index;
+    return RKT_OK;
+}

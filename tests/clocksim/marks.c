@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/clocksim/marks.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/clock_map.h"
+#include "common/clock_tree.h"
+
+#define POINT_S 0.5
+#define US 1000.0
+/* What whole numbers cost: a stamp, an offset, a bound. */
+#define ROUNDING_NS 3
+
+/* A test's machinery that fails ends the test. */
+static void must(enum rkt_status status, const struct rkt_error *err)
+{
+    if (status == RKT_OK)
+        return;
+    fprintf(stderr, "%s\n", err->text);
+    abort();
+}
+
+static struct rkt_clock_tree *make_tree(const struct sim_run *run,
+                                        const struct rkt_clock_params *params)
+{
+    size_t count = run->model.node_count;
+    struct rkt_clock_node *nodes = calloc(count, sizeof(*nodes));
+    struct rkt_clock_tree *tree;
+    struct rkt_error err;
+
+    if (!nodes)
+        abort();
+    for (size_t n = 0; n < count; n++)
+        nodes[n] = (struct rkt_clock_node){.source = (uint32_t)n,
+                                           .clock_group = (uint32_t)n,
+                                           .exchanges = run->nodes[n].kept,
+                                           .exchange_count = run->nodes[n].kept_count};
+    must(rkt_clock_tree_create(nodes, count, 0, params, &tree, &err), &err);
+    free(nodes);
+    return tree;
+}
+
+/* ---- the others' ways ---- */
+
+struct line {
+    double local_ns[2];
+    double offset_ns[2];
+};
+
+/* The middle of the narrowest of `count` bursts. */
+static void middle_of_best(const struct rkt_clock_burst *bursts, size_t count, double *local_ns,
+                           double *offset_ns)
+{
+    const struct rkt_clock_burst *best = &bursts[0];
+
+    for (size_t i = 1; i < count; i++) {
+        if (bursts[i].upper_ns - bursts[i].lower_ns < best->upper_ns - best->lower_ns)
+            best = &bursts[i];
+    }
+    *local_ns = (double)best->local_ns;
+    *offset_ns = ((double)best->lower_ns + (double)best->upper_ns) / 2;
+}
+
+/* False: too few bursts; or the node does not measure against the reference. */
+static bool make_line(const struct sim_node *node, struct line *line)
+{
+    struct rkt_clock_bursts bursts;
+    struct rkt_arena arena;
+    struct rkt_error err;
+    bool is_made;
+
+    rkt_arena_init(&arena, (size_t)64 << 20);
+    must(rkt_clock_bursts_make(node->kept, node->kept_count, 0, &arena, &bursts, &err), &err);
+    is_made = bursts.count >= 6;
+    if (is_made) {
+        middle_of_best(bursts.items, 3, &line->local_ns[0], &line->offset_ns[0]);
+        middle_of_best(bursts.items + bursts.count - 3, 3, &line->local_ns[1], &line->offset_ns[1]);
+    }
+    rkt_arena_release(&arena);
+    return is_made;
+}
+
+static void add_lines(struct sim_marks *marks, const struct line *line, double local_ns,
+                      double truth_ns)
+{
+    double slope =
+        (line->offset_ns[1] - line->offset_ns[0]) / (line->local_ns[1] - line->local_ns[0]);
+    double at_ns = line->offset_ns[0] + slope * (local_ns - line->local_ns[0]);
+
+    sim_series_add(&marks->start_only, fabs(line->offset_ns[0] - truth_ns) / US);
+    sim_series_add(&marks->start_end, fabs(at_ns - truth_ns) / US);
+}
+
+/* ---- ours ---- */
+
+static void add_point(struct sim_marks *marks, const struct rkt_clock_map *map, double local_ns,
+                      double truth_ns)
+{
+    int64_t rank_ns = (int64_t)local_ns;
+    int64_t bound_ns, likely_ns;
+    int64_t job_ns = rkt_clock_map_to_job(map, rank_ns, &bound_ns).ns;
+    double error_ns = fabs((double)(job_ns - rank_ns) - truth_ns);
+
+    (void)rkt_clock_map_worst_bound(map, rank_ns, rank_ns, &likely_ns);
+    sim_series_add(&marks->ours, error_ns / US);
+    sim_series_add(&marks->guaranteed, (double)bound_ns / US);
+    sim_series_add(&marks->likely, (double)likely_ns / US);
+    marks->point_count++;
+    marks->outside_count += error_ns > (double)bound_ns + ROUNDING_NS;
+    marks->unlikely_count += error_ns > (double)likely_ns + ROUNDING_NS;
+}
+
+static void add_node(struct sim_marks *marks, const struct sim_run *run, size_t n,
+                     const struct rkt_align_info *align)
+{
+    const struct sim_node *node = &run->nodes[n];
+    struct rkt_clock_map *map;
+    struct rkt_error err;
+    struct line line;
+    bool has_line = make_line(node, &line);
+
+    marks->node_count++;
+    marks->exchange_count += node->exchange_count;
+    marks->burst_count += node->burst_count;
+    marks->flags |= align->flags;
+    if (align->state != RKT_ALIGN_MEASURED) {
+        marks->unaligned_count++;
+        return;
+    }
+    must(rkt_clock_map_create(RKT_CLOCK_MONOTONIC_RAW, NULL, 0, align, &map, &err), &err);
+    for (size_t i = 1; POINT_S * (double)i < run->model.clock.duration_s; i++) {
+        double true_s = POINT_S * (double)i;
+        double local_ns = sim_clock_at(node->clock, true_s);
+        double truth_ns = sim_run_truth_ns(run, n, true_s);
+
+        add_point(marks, map, local_ns, truth_ns);
+        if (has_line)
+            add_lines(marks, &line, local_ns, truth_ns);
+    }
+    rkt_clock_map_destroy(map);
+}
+
+void sim_marks_add(struct sim_marks *marks, const struct sim_run *run,
+                   const struct rkt_clock_params *params)
+{
+    uint64_t start_ns = rkt_now_raw_ns();
+    struct rkt_clock_tree *tree = make_tree(run, params);
+    const struct rkt_align_info *align;
+    struct rkt_error err;
+
+    for (size_t n = 0; n < run->model.node_count; n++)
+        must(rkt_clock_tree_align(tree, n, &align, &err), &err);
+    marks->solve_s += (double)(rkt_now_raw_ns() - start_ns) / 1e9;
+    for (size_t n = 0; n < run->model.node_count; n++)
+        marks->busy_ratio =
+            fmax(marks->busy_ratio, run->nodes[n].busy_s / run->model.clock.duration_s);
+    for (size_t n = 1; n < run->model.node_count; n++) {
+        must(rkt_clock_tree_align(tree, n, &align, &err), &err); /* is there by now */
+        add_node(marks, run, n, align);
+    }
+    rkt_clock_tree_destroy(tree);
+}
+
+/* ---- live ---- */
+
+/* The first `count` exchanges are known; looks ahead until the next one. */
+static void add_live(struct sim_marks *marks, const struct sim_run *run, size_t n, size_t count)
+{
+    static const struct rkt_clock_params PARAMS = RKT_CLOCK_PARAMS_USUAL;
+    const struct sim_node *node = &run->nodes[n];
+    struct rkt_clock_node nodes[2] = {
+        {.source = 0},
+        {.source = 1, .clock_group = 1, .exchanges = node->kept, .exchange_count = count}};
+    const struct rkt_align_info *align;
+    struct rkt_clock_tree *tree;
+    struct rkt_clock_map *map;
+    struct rkt_error err;
+    double first_ns = sim_clock_at(node->clock, 0);
+
+    must(rkt_clock_tree_create(nodes, 2, 0, &PARAMS, &tree, &err), &err);
+    must(rkt_clock_tree_align(tree, 1, &align, &err), &err);
+    must(rkt_clock_map_create(RKT_CLOCK_MONOTONIC_RAW, NULL, 0, align, &map, &err), &err);
+    for (uint64_t at_ns = node->kept[count - 1].end_ns; at_ns < node->kept[count].start_ns;
+         at_ns += 1000000000) {
+        /* the true time at which the clock shows that, to a part in a million */
+        double true_s = ((double)at_ns - first_ns) / 1e9;
+        int64_t bound_ns, rank_ns;
+        double error_ns;
+
+        if (true_s < 0 || true_s > run->model.clock.duration_s)
+            continue;
+        rank_ns = (int64_t)sim_clock_at(node->clock, true_s);
+        error_ns = fabs((double)(rkt_clock_map_to_job(map, rank_ns, &bound_ns).ns - rank_ns) -
+                        sim_run_truth_ns(run, n, true_s));
+        sim_series_add(&marks->live, error_ns / US);
+        marks->live_outside_count += error_ns > (double)bound_ns + ROUNDING_NS;
+    }
+    rkt_clock_map_destroy(map);
+    rkt_clock_tree_destroy(tree);
+}
+
+void sim_marks_add_live(struct sim_marks *marks, const struct sim_run *run, size_t every)
+{
+    static const uint64_t WARM_UP_NS = UINT64_C(60000000000);
+
+    for (size_t n = 1; n < run->model.node_count; n++) {
+        const struct sim_node *node = &run->nodes[n];
+
+        for (size_t count = 2 + 2 * (n % every); count + 2 < node->kept_count; count += 2 * every) {
+            if (node->kept[count - 1].end_ns - node->kept[0].start_ns > WARM_UP_NS)
+                add_live(marks, run, n, count);
+        }
+    }
+}
+
+void sim_marks_release(struct sim_marks *marks)
+{
+    sim_series_release(&marks->ours);
+    sim_series_release(&marks->guaranteed);
+    sim_series_release(&marks->likely);
+    sim_series_release(&marks->live);
+    sim_series_release(&marks->start_only);
+    sim_series_release(&marks->start_end);
+    memset(marks, 0, sizeof(*marks));
+}

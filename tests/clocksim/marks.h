@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_TESTS_CLOCKSIM_MARKS_H
+#define RKT_TESTS_CLOCKSIM_MARKS_H
+
+/*
+ * marks - how far from the truth alignments are, by way of what an analysis does: clock_tree,
+ * and then clock_map. All in us, over true times half a second apart and all nodes.
+ */
+
+#include <stdint.h>
+
+#include "common/clock_curve.h"
+#include "tests/clocksim/run.h"
+#include "tests/clocksim/series.h"
+
+struct sim_marks {
+    struct sim_series ours;       /* |error| of the estimate */
+    struct sim_series guaranteed; /* bounds */
+    struct sim_series likely;
+    struct sim_series live; /* |error| where nothing later than the last burst is known */
+    struct sim_series
+        start_only;              /* on the same bursts: a constant offset from those at the start */
+    struct sim_series start_end; /* a line through those at the start and at the end */
+    uint64_t point_count;
+    uint64_t outside_count; /* truth outside the guaranteed bound */
+    uint64_t unlikely_count;
+    uint64_t live_outside_count;
+    uint64_t exchange_count;
+    uint64_t burst_count;
+    uint64_t node_count;
+    double busy_ratio;        /* of a core: of the node that spins most */
+    uint32_t flags;           /* of all alignments together */
+    uint64_t unaligned_count; /* nodes */
+    double solve_s;
+};
+
+/* Adds a run. */
+void sim_marks_add(struct sim_marks *marks, const struct sim_run *run,
+                   const struct rkt_clock_params *params);
+/* The live series: of one run in so many bursts. Takes longer. */
+void sim_marks_add_live(struct sim_marks *marks, const struct sim_run *run, size_t every);
+void sim_marks_release(struct sim_marks *marks);
+
+#endif
