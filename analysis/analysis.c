@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/exposed.h"
+#include "analysis/finding.h"
 #include "analysis/load.h"
 #include "analysis/measure.h"
 #include "analysis/rank_tables.h"
@@ -73,6 +74,8 @@ static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_stor
         status = rkt_summarise(result, &analysis->arena, err);
     if (status == RKT_OK)
         status = rkt_join_tables(result, &analysis->arena, err);
+    if (status == RKT_OK)
+        status = rkt_find_findings(result, &analysis->arena, err);
     return status;
 }
 

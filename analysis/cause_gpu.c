@@ -171,3 +171,23 @@ enum rkt_status rkt_find_gpu_cause(const struct rkt_result *result,
     free(uses.room);
     return status;
 }
+
+const char *rkt_gpu_cause_advice(const struct rkt_gpu_cause *gpu)
+{
+    switch ((int)gpu->reason) {
+    case RKT_THROTTLE_HW_THERMAL:
+    case RKT_THROTTLE_SW_THERMAL:
+        return "its GPU is too hot: look at its cooling, or leave it out";
+    case RKT_THROTTLE_POWER_CAP:
+        return "compare its GPU's power limit with the others' (nvidia-smi -q -d POWER)";
+    case RKT_THROTTLE_POWER_BRAKE:
+    case RKT_THROTTLE_HW_SLOWDOWN:
+        return "have its node's power supply and cooling looked at: the hardware slows the GPU";
+    case RKT_THROTTLE_CLOCK_SETTING:
+    case RKT_THROTTLE_SYNC_BOOST:
+        return "its GPU's clocks are set lower: undo that (nvidia-smi -rac, -rgc)";
+    default:
+        return "its GPU's clock is lower: compare its settings (nvidia-smi -q -d CLOCK) and its "
+               "cooling with the others'";
+    }
+}

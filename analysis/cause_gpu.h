@@ -19,4 +19,7 @@ enum rkt_status rkt_find_gpu_cause(const struct rkt_result *result,
                                    const struct rkt_step_table *table,
                                    struct rkt_straggler *straggler, struct rkt_error *err);
 
+/* What helps a GPU that was found to be the cause. */
+const char *rkt_gpu_cause_advice(const struct rkt_gpu_cause *gpu);
+
 #endif

@@ -18,11 +18,19 @@
 
 #define KINDS_OF_MEMORY 8u /* enum rkt_memory_kind */
 #define SIZES 65u          /* 0, then one per power of two */
+#define STREAMS_MAX 128u   /* with kernels; copies on more are on one of their own */
+
+struct stream {
+    uint32_t device_id;
+    uint32_t stream_id;
+};
 
 struct copy_table {
     const struct rkt_rank_result *rank;
     struct rkt_arena *arena; /* for names */
     struct rkt_row_list list;
+    struct stream streams[STREAMS_MAX]; /* that run kernels */
+    size_t stream_count;
 };
 
 static const char *memory_name(uint8_t kind)
@@ -113,7 +121,31 @@ static enum rkt_status add_exposed(struct copy_table *table, const struct rkt_wo
     return RKT_OK;
 }
 
-static void add_copy(const struct rkt_work *work, struct rkt_row *row)
+static bool runs_kernels(const struct copy_table *table, const struct rkt_work *work)
+{
+    for (size_t i = 0; i < table->stream_count; i++) {
+        if (table->streams[i].stream_id == work->stream_id &&
+            table->streams[i].device_id == work->device_id)
+            return true;
+    }
+    return false;
+}
+
+static void find_streams(struct copy_table *table)
+{
+    const struct rkt_rank_trace *trace = table->rank->trace;
+
+    for (size_t i = 0; i < trace->work_count && table->stream_count < STREAMS_MAX; i++) {
+        const struct rkt_work *work = &trace->works[i];
+
+        if (work->work_class == RKT_WORK_COMPUTE && !runs_kernels(table, work))
+            table->streams[table->stream_count++] =
+                (struct stream){work->device_id, work->stream_id};
+    }
+}
+
+static void add_copy(const struct copy_table *table, const struct rkt_work *work,
+                     struct rkt_row *row)
 {
     int64_t *values = row->values;
 
@@ -123,6 +155,7 @@ static void add_copy(const struct rkt_work *work, struct rkt_row *row)
                 work->bytes > INT64_MAX ? INT64_MAX : (int64_t)work->bytes);
     values[RKT_COPY_WAITS] +=
         work->launch_start_ns != RKT_TIME_UNKNOWN && work->launch_end_ns >= work->end_ns;
+    values[RKT_COPY_SHARED] += runs_kernels(table, work);
 }
 
 static enum rkt_status fill_rows(struct copy_table *table)
@@ -142,7 +175,7 @@ static enum rkt_status fill_rows(struct copy_table *table)
         row = row_of(table, work, rkt_segment_of_step(work->step));
         if (!row)
             return RKT_ERR_NOMEM;
-        add_copy(work, row);
+        add_copy(table, work, row);
         taken = &taken_ns[rkt_copy_part_of(work)];
         if (add_exposed(table, work, work->start_ns > *taken ? work->start_ns : *taken) != RKT_OK)
             return RKT_ERR_NOMEM;
@@ -158,8 +191,10 @@ enum rkt_status rkt_make_copy_table(const struct rkt_rank_result *rank, struct r
     enum rkt_status status = rkt_row_list_init(
         &table.list, (size_t)RKT_COPY_PART_COUNT * KINDS_OF_MEMORY * KINDS_OF_MEMORY * SIZES);
 
-    if (status == RKT_OK)
+    if (status == RKT_OK) {
+        find_streams(&table);
         status = fill_rows(&table);
+    }
     if (status == RKT_OK)
         status = rkt_row_list_finish(&table.list, arena, table_out);
     rkt_row_list_release(&table.list);

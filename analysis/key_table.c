@@ -55,6 +55,7 @@ static const struct rkt_column COPY_COLUMNS[] = {
     [RKT_COPY_BYTES] = {"bytes", "bytes", RKT_UNIT_BYTES, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
     [RKT_COPY_EXPOSED] = {"exposed_ns", "exposed", RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
     [RKT_COPY_WAITS] = {"wait_count", "waits", RKT_UNIT_COUNT, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
+    [RKT_COPY_SHARED] = {"shared_count", NULL, RKT_UNIT_COUNT, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
 };
 static const struct rkt_derived COPY_DERIVED[] = {
     {"mean_ns", NULL, RKT_UNIT_NS, RKT_DERIVE_MEAN, RKT_COLUMN_TOTAL, RKT_COLUMN_COUNT},
@@ -89,10 +90,24 @@ static const struct rkt_column STREAM_COLUMNS[] = {
                                RKT_COMBINE_MOST},
     [RKT_STREAM_FOUND_EMPTY] = {"found_empty_count", "empty", RKT_UNIT_COUNT, RKT_COMBINE_SUM,
                                 RKT_COMBINE_SUM},
+    [RKT_STREAM_EMPTY_LAUNCH] = {"found_empty_launch_ns", NULL, RKT_UNIT_NS, RKT_COMBINE_SUM,
+                                 RKT_COMBINE_SUM},
+    [RKT_STREAM_BLOCKING] = {"blocking_count", NULL, RKT_UNIT_COUNT, RKT_COMBINE_SUM,
+                             RKT_COMBINE_SUM},
     [RKT_STREAM_WINDOW] = {"window_ns", NULL, RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
 };
 static const struct rkt_derived STREAM_DERIVED[] = {
     {"depth_mean", "depth", RKT_UNIT_RATIO, RKT_DERIVE_RATIO, RKT_STREAM_QUEUED, RKT_STREAM_WINDOW},
+};
+
+static const struct rkt_column IDLE_COLUMNS[] = {
+    [RKT_COLUMN_COUNT] = {"count", "count", RKT_UNIT_COUNT, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
+    [RKT_COLUMN_TOTAL] = {"total_ns", "total", RKT_UNIT_NS, RKT_COMBINE_SUM, RKT_COMBINE_SUM},
+    [RKT_IDLE_MOST] = {"max_ns", "max", RKT_UNIT_NS, RKT_COMBINE_MOST, RKT_COMBINE_MOST},
+};
+static const struct rkt_derived IDLE_DERIVED[] = {
+    {"share", "share", RKT_UNIT_RATIO, RKT_DERIVE_SHARE, RKT_COLUMN_TOTAL, 0},
+    {"mean_ns", "mean", RKT_UNIT_NS, RKT_DERIVE_MEAN, RKT_COLUMN_TOTAL, RKT_COLUMN_COUNT},
 };
 
 static const struct rkt_table_form FORMS[RKT_TABLE_COUNT] = {
@@ -106,6 +121,8 @@ static const struct rkt_table_form FORMS[RKT_TABLE_COUNT] = {
                          COUNT(CALL_DERIVED), RKT_COLUMN_TOTAL},
     [RKT_TABLE_STREAMS] = {"streams", NULL, STREAM_COLUMNS, COUNT(STREAM_COLUMNS), STREAM_DERIVED,
                            COUNT(STREAM_DERIVED), RKT_COLUMN_TOTAL},
+    [RKT_TABLE_IDLE] = {"idle", NULL, IDLE_COLUMNS, COUNT(IDLE_COLUMNS), IDLE_DERIVED,
+                        COUNT(IDLE_DERIVED), RKT_COLUMN_TOTAL},
 };
 
 _Static_assert(COUNT(STREAM_COLUMNS) <= RKT_COLUMNS_MAX, "a row has room for every column");

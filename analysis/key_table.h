@@ -3,8 +3,8 @@
 #define RKT_ANALYSIS_KEY_TABLE_H
 
 /*
- * key_table - tables of what a run spends its time on: kernels, operators, copies, calls, streams
- * (metrics.md, "Key tables").
+ * key_table - tables of what a run spends its time on: kernels, operators, copies, calls, streams,
+ * idle time (metrics.md, "Key tables").
  *
  * Place:  rank_tables makes those of one rank, from its whole trace; rkt_tables_merge makes one of
  *         all ranks, in their order. A row is texts and integers, so that it can be sent.
@@ -29,6 +29,7 @@ enum rkt_table_id {
     RKT_TABLE_COPIES,
     RKT_TABLE_CALLS,
     RKT_TABLE_STREAMS,
+    RKT_TABLE_IDLE,
     RKT_TABLE_COUNT
 };
 
@@ -54,6 +55,7 @@ enum {
     RKT_COPY_BYTES = 2,
     RKT_COPY_EXPOSED, /* what of it fills the windows alone */
     RKT_COPY_WAITS,   /* of which the call returned no earlier than the copy ended */
+    RKT_COPY_SHARED,  /* on a stream that runs kernels, too */
 
     RKT_CALL_MOST = 2,
     RKT_CALL_IDLE, /* the device was idle, and this call was why: while it lasted */
@@ -69,7 +71,12 @@ enum {
     RKT_STREAM_FOUND_EMPTY, /* launches that found the stream with nothing to do */
     RKT_STREAM_WINDOW,      /* the windows, of the ranks that have the stream */
 
-    RKT_COLUMNS_MAX = 12
+    RKT_STREAM_EMPTY_LAUNCH, /* host time of these: nothing made them wait */
+    RKT_STREAM_BLOCKING,     /* launches of kernels that returned no earlier than these ended */
+
+    RKT_IDLE_MOST = 2,
+
+    RKT_COLUMNS_MAX = 13
 };
 
 #define RKT_SHORT_KERNEL_NS 3000

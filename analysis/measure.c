@@ -6,6 +6,7 @@
 #include "analysis/activity.h"
 #include "analysis/exposed.h"
 #include "analysis/host_view.h"
+#include "analysis/place.h"
 #include "analysis/rank_tables.h"
 #include "analysis/stages.h"
 
@@ -150,6 +151,8 @@ static enum rkt_status measure_gpu(struct rkt_rank_result *rank, struct rkt_inte
         status = rkt_fail(err, RKT_ERR_NOMEM, "no memory for exposed communication");
     if (status == RKT_OK)
         status = rkt_rank_tables_make(rank, arena, &rank->tables, err);
+    if (status == RKT_OK)
+        status = rkt_find_places(rank, arena, &rank->places, err);
     rank->activity = NULL;
     rkt_activity_destroy(activity);
     return status;

@@ -18,6 +18,7 @@ enum rkt_status rkt_rank_tables_make(const struct rkt_rank_result *rank, struct 
         [RKT_TABLE_COPIES] = rkt_make_copy_table,
         [RKT_TABLE_CALLS] = rkt_make_call_table,
         [RKT_TABLE_STREAMS] = rkt_make_stream_table,
+        [RKT_TABLE_IDLE] = rkt_make_idle_table,
     };
     struct rkt_tables *tables = RKT_ARENA_ARRAY(arena, struct rkt_tables, 1);
     enum rkt_status status = tables ? RKT_OK : RKT_ERR_NOMEM;

@@ -37,5 +37,7 @@ enum rkt_status rkt_make_call_table(const struct rkt_rank_result *rank, struct r
                                     struct rkt_table *table_out);
 enum rkt_status rkt_make_stream_table(const struct rkt_rank_result *rank, struct rkt_arena *arena,
                                       struct rkt_table *table_out);
+enum rkt_status rkt_make_idle_table(const struct rkt_rank_result *rank, struct rkt_arena *arena,
+                                    struct rkt_table *table_out);
 
 #endif

@@ -30,6 +30,8 @@ struct rkt_host_view;    /* analysis/host_view.h */
 struct rkt_interval_set; /* analysis/interval.h */
 struct rkt_name_times;   /* analysis/name_times.h */
 struct rkt_tables;       /* analysis/key_table.h */
+struct rkt_places;       /* analysis/place.h */
+struct rkt_findings;     /* analysis/finding.h */
 
 enum rkt_idle_cause {
     RKT_IDLE_SYNC,
@@ -170,8 +172,9 @@ struct rkt_rank_result {
     size_t gpu_count;                       /* 0: no samples */
     const struct rkt_sync_line *sync_lines; /* that wait in the steady steps, longest first */
     size_t sync_line_count;
-    const struct rkt_tables *tables; /* over the steady steps; NULL until it is measured */
     int64_t gain_ns;                 /* mean over steps, were it like its peers; RKT_NA */
+    const struct rkt_tables *tables; /* by segment; NULL until it is measured, likewise: */
+    const struct rkt_places *places; /* where it lost most */
     bool is_cut_short;               /* its process was killed or lost */
     bool is_set_apart; /* no GPU work, beside ranks with: in no sum over ranks, not compared */
     enum rkt_align_state align_state;
@@ -298,7 +301,8 @@ struct rkt_result {
     struct rkt_straggler straggler;
     struct rkt_last_arriver last_arriver;
     struct rkt_summary summary;
-    const struct rkt_tables *tables; /* of all ranks that are not set apart; NULL none */
+    const struct rkt_tables *tables;     /* of all ranks that are not set apart; NULL none */
+    const struct rkt_findings *findings; /* NULL: not looked for */
     struct rkt_analysis_note *notes;
     size_t note_count;
     uint64_t event_count;

@@ -164,8 +164,14 @@ static void add_launch(const struct stream_table *table, struct stream *stream,
         rkt_row_add(&values[RKT_STREAM_QUEUED], work->start_ns - work->launch_start_ns);
     if (depth > values[RKT_STREAM_DEPTH_MOST])
         values[RKT_STREAM_DEPTH_MOST] = depth;
-    values[RKT_STREAM_FOUND_EMPTY] += stream->end_ns <= work->launch_start_ns;
-    if (work->work_class != RKT_WORK_COPY && work->end_ns - work->start_ns <= RKT_SHORT_KERNEL_NS)
+    if (stream->end_ns <= work->launch_start_ns) {
+        values[RKT_STREAM_FOUND_EMPTY]++;
+        rkt_row_add(&values[RKT_STREAM_EMPTY_LAUNCH], launch_ns);
+    }
+    if (work->work_class == RKT_WORK_COPY)
+        return;
+    values[RKT_STREAM_BLOCKING] += work->launch_end_ns >= work->end_ns;
+    if (work->end_ns - work->start_ns <= RKT_SHORT_KERNEL_NS)
         rkt_row_add(&values[RKT_STREAM_SHORT_LAUNCH], launch_ns);
 }
 

@@ -392,6 +392,7 @@ enum rkt_status rkt_report_write_json(const struct rkt_result *result,
     rkt_json_put_efficiency(&json, result->efficiency);
     rkt_json_put_whatif(&json, result);
     put_notes(&json, result);
+    rkt_json_put_findings(&json, result);
     rkt_json_put_tables(&json, result);
     rkt_json_begin_array(&json, "ranks");
     for (size_t i = 0; i < result->rank_count; i++)

@@ -31,4 +31,7 @@ void rkt_json_put_whatif(struct rkt_json *json, const struct rkt_result *result)
 /* "group": of which the straggler is one; null where it is alone. */
 void rkt_json_put_group(struct rkt_json *json, const struct rkt_result *result);
 
+/* "causes", "finding_counts" and "findings"; empty where they were not looked for. */
+void rkt_json_put_findings(struct rkt_json *json, const struct rkt_result *result);
+
 #endif

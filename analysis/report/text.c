@@ -12,11 +12,10 @@
 #define LOSS_SHARE_MIN 0.0005 /* prints as 0.1% */
 #define NOTES_MAX 8
 
-/* A part of the steady steps that is not computation, what it is and what helps. */
+/* A part of the steady steps that is not computation, and what it is. */
 struct loss {
     int64_t ns;
     const char *what;
-    const char *advice;
 };
 
 enum {
@@ -34,17 +33,6 @@ static const char *const IDLE_WHAT[RKT_IDLE_CAUSE_COUNT] = {
     [RKT_IDLE_UNKNOWN] = "idle time without a launch record",
 };
 
-static const char *const IDLE_ADVICE[RKT_IDLE_CAUSE_COUNT] = {
-    [RKT_IDLE_SYNC] = "avoid .item(), .cpu() and synchronize() inside the step",
-    [RKT_IDLE_ALLOC] = "keep tensor shapes fixed, so that the allocator can reuse its blocks",
-    [RKT_IDLE_INPUT] = "more DataLoader workers, prefetching, or cheaper transforms",
-    [RKT_IDLE_HOST] = "larger batches, fused operators, torch.compile or CUDA graphs",
-    [RKT_IDLE_LAUNCH] = "fewer and larger kernels, or CUDA graphs",
-    [RKT_IDLE_DEPENDENCY] = "look at the timeline for what the stream waits for",
-    [RKT_IDLE_DEVICE] = "fewer and larger kernels",
-    [RKT_IDLE_UNKNOWN] = "capture host calls too, to see the cause",
-};
-
 /* Of GPU ranks and of those in host view, which may be mixed. */
 static size_t list_losses(const struct rkt_summary *summary, struct loss losses[LOSS_COUNT])
 {
@@ -52,24 +40,15 @@ static size_t list_losses(const struct rkt_summary *summary, struct loss losses[
     const struct rkt_host_partition *host = &summary->host;
     size_t count = 0;
 
-    losses[count++] = (struct loss){host->comm_ns, "communication that no compute hides",
-                                    "find who comes last; then smaller or fewer gradients"};
-    losses[count++] = (struct loss){host->host_ns, "host code outside forward and backward",
-                                    "look at the timeline for what runs there"};
-    losses[count++] = (struct loss){parts->comm_wait_ns, "waiting for the last rank to arrive",
-                                    "balance the ranks: see who comes last, and why"};
-    losses[count++] =
-        (struct loss){parts->comm_transfer_ns, "transfers that no compute hides",
-                      "larger buckets, gradient compression, or less often: no_sync()"};
-    losses[count++] = (struct loss){parts->comm_unsplit_ns, "communication (wait or transfer)",
-                                    "trace all ranks with aligned clocks, to tell wait and "
-                                    "transfer apart"};
-    losses[count++] = (struct loss){rkt_partition_copy_ns(parts), "copies that no compute hides",
-                                    "pinned memory with non_blocking copies, and fewer of them"};
+    losses[count++] = (struct loss){host->comm_ns, "communication that no compute hides"};
+    losses[count++] = (struct loss){host->host_ns, "host code outside forward and backward"};
+    losses[count++] = (struct loss){parts->comm_wait_ns, "waiting for the last rank to arrive"};
+    losses[count++] = (struct loss){parts->comm_transfer_ns, "transfers that no compute hides"};
+    losses[count++] = (struct loss){parts->comm_unsplit_ns, "communication (wait or transfer)"};
+    losses[count++] = (struct loss){rkt_partition_copy_ns(parts), "copies that no compute hides"};
     for (int i = 0; i < RKT_IDLE_CAUSE_COUNT; i++)
-        losses[count++] =
-            (struct loss){parts->idle_ns[i] + (i == RKT_IDLE_INPUT ? host->input_ns : 0),
-                          IDLE_WHAT[i], IDLE_ADVICE[i]};
+        losses[count++] = (struct loss){
+            parts->idle_ns[i] + (i == RKT_IDLE_INPUT ? host->input_ns : 0), IDLE_WHAT[i]};
     return count;
 }
 
@@ -339,57 +318,6 @@ static void print_limits(const struct rkt_result *result, FILE *out)
         rkt_text_line(out, "  and %zu more notes in the JSON report", result->note_count - printed);
 }
 
-static const char *straggler_advice(enum rkt_cause cause)
-{
-    switch (cause) {
-    case RKT_CAUSE_COMPUTE:
-        return "compare its kernels and its GPU's clock, power and temperature with the others'";
-    case RKT_CAUSE_INPUT:
-        return IDLE_ADVICE[RKT_IDLE_INPUT];
-    case RKT_CAUSE_HOST:
-        return "look for Python work that only this rank does (logging, checkpoints, metrics)";
-    case RKT_CAUSE_SYNC:
-        return IDLE_ADVICE[RKT_IDLE_SYNC];
-    case RKT_CAUSE_ALLOC:
-        return IDLE_ADVICE[RKT_IDLE_ALLOC];
-    case RKT_CAUSE_COPY:
-        return "compare its copies (pinned or not, PCIe link) with the others'";
-    case RKT_CAUSE_LAUNCH:
-        return "compare its CPU's load and frequency with the others'";
-    case RKT_CAUSE_NONE:
-    case RKT_CAUSE_OTHER:
-        break;
-    }
-    return "look at the timeline";
-}
-
-/* The one whose line waits longest; NULL where no line is known. */
-static const struct rkt_rank_result *rank_that_waits(const struct rkt_result *result)
-{
-    const struct rkt_rank_result *most = NULL;
-
-    for (size_t r = 0; r < result->rank_count; r++) {
-        const struct rkt_rank_result *rank = &result->ranks[r];
-
-        if (!rank->is_set_apart && rank->sync_line_count > 0 &&
-            (!most || rank->sync_lines[0].wait_ns > most->sync_lines[0].wait_ns))
-            most = rank;
-    }
-    return most;
-}
-
-static void print_waiting_line(const struct rkt_rank_result *rank, FILE *out)
-{
-    const struct rkt_sync_line *line;
-
-    if (!rank || rank->sync_line_count == 0)
-        return;
-    line = &rank->sync_lines[0];
-    rkt_text_line(out, "    It waits most in %s (%s): %s in %llu calls on rank %u.", line->site,
-                  line->call, rkt_cell_duration(line->wait_ns).text,
-                  (unsigned long long)line->count, rank->rank);
-}
-
 static void print_what_to_record(const struct rkt_result *result, FILE *out)
 {
     bool is_import = result->run->producer == RKT_PRODUCER_KINETO;
@@ -407,22 +335,11 @@ static void print_what_to_record(const struct rkt_result *result, FILE *out)
                                    "GPU, or mark its steps and phases through ranktrace.h.");
 }
 
-static void print_next(const struct rkt_result *result, const struct loss *loss, FILE *out)
+static void print_next(const struct rkt_result *result, FILE *out)
 {
-    const struct rkt_straggler *straggler = &result->straggler;
-
     (void)fputc('\n', out);
     rkt_text_line(out, "WHAT TO DO NEXT");
-    if (straggler->is_found)
-        rkt_text_line(out, "  Rank %u: %s.", result->ranks[straggler->rank].rank,
-                      straggler->gpu.is_found ? rkt_text_gpu_advice(&straggler->gpu)
-                                              : straggler_advice(straggler->cause));
-    if (straggler->is_found && straggler->cause == RKT_CAUSE_SYNC)
-        print_waiting_line(&result->ranks[straggler->rank], out);
-    if (loss != NULL)
-        rkt_text_line(out, "  For %s: %s.", loss->what, loss->advice);
-    if (loss != NULL && loss->what == IDLE_WHAT[RKT_IDLE_SYNC])
-        print_waiting_line(rank_that_waits(result), out);
+    rkt_text_findings(result, out);
     if (is_inside_unknown(&result->summary))
         print_what_to_record(result, out);
     rkt_text_line(out, "  See it: ranktrace export, then open the file in ui.perfetto.dev.");
@@ -459,13 +376,14 @@ static enum rkt_status print_page(const struct rkt_result *result, FILE *out, st
     print_headline(result, out);
     (void)fputc('\n', out);
     rkt_text_scaling(result, out);
+    rkt_text_causes(result, out);
     status = rkt_text_gpu(result, out, err);
     if (status == RKT_OK)
         status = rkt_text_collectives(result, out, err);
     if (status != RKT_OK)
         return status;
     print_limits(result, out);
-    print_next(result, loss, out);
+    print_next(result, out);
     return RKT_OK;
 }
 

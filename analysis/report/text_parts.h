@@ -24,9 +24,8 @@ void rkt_text_scaling(const struct rkt_result *result, FILE *out);
 /* What the ranks' GPUs did; nothing without samples. */
 enum rkt_status rkt_text_gpu(const struct rkt_result *result, FILE *out, struct rkt_error *err);
 
-/* The line on the straggler's GPU, if that is why it computes longer; and what to do about it. */
+/* The line on the straggler's GPU, if that is why it computes longer. */
 void rkt_text_gpu_cause(const struct rkt_result *result, FILE *out);
-const char *rkt_text_gpu_advice(const struct rkt_gpu_cause *gpu);
 
 /* One row per func, size and number of ranks. */
 enum rkt_status rkt_text_collectives(const struct rkt_result *result, FILE *out,
@@ -35,5 +34,11 @@ enum rkt_status rkt_text_collectives(const struct rkt_result *result, FILE *out,
 /* The key tables that the view asks for. */
 enum rkt_status rkt_text_tables(const struct rkt_result *result, const struct rkt_report_view *view,
                                 FILE *out, struct rkt_error *err);
+
+/* Copies, launch gaps, hidden synchronisation, serial streams; nothing in host view. */
+void rkt_text_causes(const struct rkt_result *result, FILE *out);
+
+/* What to do: the findings above info. */
+void rkt_text_findings(const struct rkt_result *result, FILE *out);
 
 #endif

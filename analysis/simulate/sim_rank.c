@@ -298,9 +298,9 @@ static void run_forward(struct rkt_sim_rank *sim)
 
     for (uint32_t i = 0; i < count; i++) {
         launch(sim, RKT_SIM_NAME_FORWARD_KERNEL, RKT_SIM_MAIN_THREAD, kernel_ns(sim, i), 0);
-        sim->host_ns += share(gaps_ns, i, count);
         for (; synced < sync_count && synced * count < sync_count * (i + 1); synced++)
             synchronize(sim);
+        sim->host_ns += share(gaps_ns, i, count); /* behind a wait: it is what shows then */
     }
     if (extra_ns > 0)
         launch(sim, RKT_SIM_NAME_EXTRA_KERNEL, RKT_SIM_MAIN_THREAD, (int64_t)extra_ns, 0);

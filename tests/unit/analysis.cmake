@@ -44,4 +44,6 @@ rkt_test(unit_any_store SOURCES test_any_store.c store_maker.c sample.c LINK rkt
 rkt_test(unit_time_order SOURCES test_time_order.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_key_tables SOURCES test_key_tables.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_report_tables SOURCES test_report_tables.c fake_run.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_findings SOURCES test_findings.c fake_run.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_places SOURCES test_places.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_scenario SOURCES test_scenario.c LINK rkt_simulate LABELS unit)
