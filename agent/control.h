@@ -8,7 +8,8 @@
  *     sidecar -> supervisor: READY, ABORT_JOB, WAITING, STORE_CLOSED, DONE
  *     supervisor -> sidecar: JOB_STARTED, JOB_ENDED, REPORT_DONE, STOP, TOGGLE
  *
- *  - READY         the job may start; text = "HOST PORT" of rank 0 for MASTER_ADDR/MASTER_PORT
+ *  - READY         the job may start; text = "HOST PORT [ADDRESS]" of rank 0 for MASTER_ADDR and
+ *                  MASTER_PORT; the address is for where the host's name is not known
  *  - JOB_STARTED   value = pid
  *  - JOB_ENDED     value = wait status
  *  - ABORT_JOB     another rank failed; value = that rank; send the job TERM, then KILL

@@ -199,6 +199,8 @@ static void welcome(struct rkt_aggregator *aggregator, int rank,
         message.run_id = aggregator->run_id;
     }
     (void)snprintf(message.host, sizeof(message.host), "%s", aggregator->config.master_host);
+    if (aggregator->config.master_address)
+        (void)snprintf(message.text, sizeof(message.text), "%s", aggregator->config.master_address);
     say(aggregator, rank, &message);
     if (aggregator->has_said_failed)
         say(aggregator, rank, &STORE_FAILED);

@@ -41,10 +41,11 @@ struct rkt_aggregator_config {
     const char *store_path;
     const struct rkt_run_info *run; /* sharded: with a run_id */
     struct rkt_node_id node;
-    const char *master_host;
-    uint16_t master_port; /* free on this host a moment ago */
-    const int *leaders;   /* by rank: who leads its group; copied. NULL: rank 0 leads all */
-    bool is_sharded;      /* leaders write files of their own, where rank 0 sees them */
+    const char *master_host;    /* on loan */
+    const char *master_address; /* on loan; of that host, where its name is not known; NULL: none */
+    uint16_t master_port;       /* free on this host a moment ago */
+    const int *leaders;         /* by rank: who leads its group; copied. NULL: rank 0 leads all */
+    bool is_sharded;            /* leaders write files of their own, where rank 0 sees them */
     bool is_per_node;
     bool is_abort_on_failure;
     bool needs_sync; /* an acknowledged record survives a power loss */

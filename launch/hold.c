@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "launch/hold.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -13,21 +14,50 @@
 /* poll takes an int of milliseconds; longer holds take several calls. */
 #define POLL_MS_MAX 60000u
 
-void rkt_hold_order_set_master(struct rkt_hold_order *order, const char *text)
+/* Where the next word begins; NULL when this one is empty, or too long for `word`. */
+static const char *cut_word(const char *text, char *word, size_t word_bytes)
 {
-    const char *space = strchr(text, ' ');
-    size_t host_len = space ? (size_t)(space - text) : 0;
+    size_t len = strcspn(text, " ");
+
+    if (len == 0 || len >= word_bytes)
+        return NULL;
+    memcpy(word, text, len);
+    word[len] = '\0';
+    return text[len] ? text + len + 1 : text + len;
+}
+
+static bool is_port(const char *text)
+{
     uint64_t port;
 
-    order->master_host[0] = '\0';
-    order->master_port[0] = '\0';
-    if (host_len == 0 || host_len >= sizeof(order->master_host) ||
-        strlen(space + 1) >= sizeof(order->master_port) || !rkt_parse_u64(space + 1, &port) ||
-        port == 0 || port > UINT16_MAX)
-        return;
-    memcpy(order->master_host, text, host_len);
-    order->master_host[host_len] = '\0';
-    memcpy(order->master_port, space + 1, strlen(space + 1) + 1);
+    return rkt_parse_u64(text, &port) && port > 0 && port <= UINT16_MAX;
+}
+
+static bool is_address(const char *text)
+{
+    struct in6_addr binary;
+
+    return inet_pton(AF_INET, text, &binary) == 1 || inet_pton(AF_INET6, text, &binary) == 1;
+}
+
+static bool read_master(struct rkt_hold_master *master, const char *text)
+{
+    text = cut_word(text, master->host, sizeof(master->host));
+    if (text)
+        text = cut_word(text, master->port, sizeof(master->port));
+    if (!text || !is_port(master->port))
+        return false;
+    if (*text == '\0')
+        return true;
+    text = cut_word(text, master->address, sizeof(master->address));
+    return text && *text == '\0' && is_address(master->address);
+}
+
+void rkt_hold_order_set_master(struct rkt_hold_order *order, const char *text)
+{
+    struct rkt_hold_master master = {0};
+
+    order->master = read_master(&master, text) ? master : (struct rkt_hold_master){0};
 }
 
 enum rkt_status rkt_hold_create(int *supervisor_fd_out, int *job_fd_out, struct rkt_error *err)

@@ -19,14 +19,20 @@
 #include <stdint.h>
 
 #include "common/status.h"
+#include "launch/own_address.h"
+
+struct rkt_hold_master {
+    char host[256]; /* "": not known */
+    char port[16];
+    char address[RKT_ADDRESS_BYTES]; /* of the host, where its name is not known; "": none */
+};
 
 struct rkt_hold_order {
     uint32_t is_traced;
-    char master_host[256]; /* "": not known */
-    char master_port[16];
+    struct rkt_hold_master master;
 };
 
-/* From "HOST PORT"; anything else leaves both empty. */
+/* From "HOST PORT" or "HOST PORT ADDRESS"; anything else leaves all empty. */
 void rkt_hold_order_set_master(struct rkt_hold_order *order, const char *text);
 
 enum rkt_hold_word {

@@ -35,6 +35,12 @@ static void await_order(const struct rkt_job_config *config, int hold_fd,
                 "reason=\"%s\"", err.text);
 }
 
+/* Looked up here: the job would wait as long for the name, and nobody else waits for this process. */
+static const char *host_to_use(const struct rkt_hold_master *master)
+{
+    return master->address[0] && !rkt_host_is_known(master->host) ? master->address : master->host;
+}
+
 static void follow_order(struct rkt_job_env_plan *plan, char *const *env,
                          const struct rkt_hold_order *order, char port[RKT_MASTER_PORT_BYTES])
 {
@@ -43,9 +49,9 @@ static void follow_order(struct rkt_job_env_plan *plan, char *const *env,
         plan->capture_library = NULL;
         plan->torch_hook_dir = NULL;
     }
-    if (order->master_host[0]) {
-        plan->master_host = order->master_host;
-        plan->master_port = order->master_port;
+    if (order->master.host[0]) {
+        plan->master_host = host_to_use(&order->master);
+        plan->master_port = order->master.port;
     } else if (plan->ranks->rank_count > 0 &&
                plan->ranks->rank_count == plan->ranks->local_rank_count &&
                rkt_job_env_guess_port(env, port)) {

@@ -23,6 +23,7 @@
 #include "common/node_id.h"
 #include "common/transport.h"
 #include "launch/free_port.h"
+#include "launch/own_address.h"
 #include "launch/sidecar_options.h"
 
 #define SIDECAR_NICE 10
@@ -36,7 +37,8 @@ struct program {
     struct rkt_transport *transport;
     int listen_fd;
     char store_path[4096];
-    char spool_base[4096]; /* "": none */
+    char spool_base[4096];           /* "": none */
+    char address[RKT_ADDRESS_BYTES]; /* rank 0: its host's */
     struct rkt_run_info run;
     struct rkt_sidecar *sidecar;
     struct rkt_aggregator *aggregator; /* rank 0 */
@@ -110,12 +112,14 @@ static enum rkt_status create_aggregator(struct program *program, struct rkt_err
     enum rkt_status status;
     int *leaders;
     bool is_alone = rkt_transport_size(program->transport) == 1;
+    bool has_address = !is_alone && rkt_own_address_find(program->address);
     struct rkt_aggregator_config config = {
         .transport = program->transport,
         .store_path = program->store_path,
         .run = &program->run,
         .node = program->node,
         .master_host = is_alone ? "127.0.0.1" : program->node.host,
+        .master_address = has_address ? program->address : NULL,
         .master_port = rkt_free_port_find((uint64_t)getpid() ^ rkt_now_raw_ns()),
         .is_per_node = program->options.per_node,
         .is_abort_on_failure = program->options.is_abort_on_failure,

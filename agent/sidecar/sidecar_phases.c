@@ -61,7 +61,7 @@ static void leave(struct rkt_sidecar *sidecar, bool is_clean, int32_t value, uin
 static void step_joining(struct rkt_sidecar *sidecar, uint64_t now_ns)
 {
     const struct rkt_run_message *welcome = &sidecar->link.welcome;
-    char text[160];
+    char text[RKT_RUN_MESSAGE_BYTES_MAX];
 
     if (sidecar->link.is_refused || rkt_link_is_silent(&sidecar->link, now_ns)) {
         rkt_log(RKT_LOG_ERROR, "sidecar", "rank 0 did not take this rank in", "reason=\"%s\"",
@@ -71,7 +71,8 @@ static void step_joining(struct rkt_sidecar *sidecar, uint64_t now_ns)
     }
     if (!sidecar->link.is_welcome)
         return;
-    (void)snprintf(text, sizeof(text), "%s %d", welcome->host, (int)welcome->value);
+    (void)snprintf(text, sizeof(text), "%s %d%s%s", welcome->host, (int)welcome->value,
+                   welcome->text[0] ? " " : "", welcome->text);
     rkt_sidecar_tell_supervisor(sidecar, RKT_CONTROL_READY, 0, text);
     if (sidecar->probe)
         rkt_clock_probe_schedule(sidecar->probe, BURST_COUNT, START_GAP_NS,

@@ -76,6 +76,24 @@ all_met() { # MASTER_ADDR of those on b
 begin "ranks meet at rank 0's host" a:2,b:2 "$ranktrace" run -o "$work/met" --no-report -- "${meet[@]}"
 all_met a
 
+# A pod knows its own name, others only its address, here its network card's with the default route.
+only_oneself() { # HOST
+    grep -E "localhost| $1\$" "$work/hosts" >"$work/$1/hosts"
+}
+only_oneself a
+only_oneself b
+on a ip route add default via "$HOSTS_NET.254"
+begin "where names are not known, ranks meet by address" "$HOSTS_NET.1:2,$HOSTS_NET.2:2" \
+    "$ranktrace" run -o "$work/met_pods" --no-report -- "${meet[@]}"
+all_met "$HOSTS_NET.1"
+# Debian's installer gives a host's name a loopback address there, which is not for others.
+printf '127.0.0.1 localhost\n127.0.1.1 a\n' >"$work/a/hosts"
+cat "$work/hosts" >"$work/b/hosts"
+begin "rank 0's host takes its own name for a loopback address" "$HOSTS_NET.1:2,$HOSTS_NET.2:2" \
+    "$ranktrace" run -o "$work/met_debian" --no-report -- "${meet[@]}"
+all_met a
+cat "$work/hosts" >"$work/a/hosts"
+
 mkdir "$work/disk"
 own_disk b "$work/disk"
 begin "a host without the output folder" a:1,b:1 \

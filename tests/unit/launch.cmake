@@ -8,6 +8,7 @@ rkt_test(unit_mpi_watch SOURCES test_mpi_watch.c LINK rkt_launch LABELS unit)
 rkt_test(unit_sidecar_options SOURCES test_sidecar_options.c LINK rkt_launch LABELS unit)
 rkt_test(unit_fan_in SOURCES test_fan_in.c LINK rkt_launch LABELS unit)
 rkt_test(unit_free_port SOURCES test_free_port.c LINK rkt_launch LABELS unit)
+rkt_test(unit_own_address SOURCES test_own_address.c LINK rkt_launch LABELS unit)
 rkt_test(unit_window_options SOURCES test_window_options.c LINK rkt_launch LABELS unit)
 rkt_test(unit_signals SOURCES test_signals.c LINK rkt_launch LABELS unit)
 

@@ -31,14 +31,14 @@ static int close_pair(void **state)
 static void an_order_reaches_the_job_whole(void **state)
 {
     const struct pair *pair = *state;
-    struct rkt_hold_order order = {true, "node7", "1234"}, got;
+    struct rkt_hold_order order = {true, {"node7", "1234", ""}}, got;
     struct rkt_error err;
 
     assert_rkt_ok(rkt_hold_release(pair->supervisor_fd, &order, &err), err);
     assert_rkt_ok(rkt_hold_wait(pair->job_fd, 0, &got, &err), err);
     assert_true(got.is_traced);
-    assert_string_equal(got.master_host, "node7");
-    assert_string_equal(got.master_port, "1234");
+    assert_string_equal(got.master.host, "node7");
+    assert_string_equal(got.master.port, "1234");
 }
 
 static void a_master_is_taken_whole_or_not_at_all(void **state)
@@ -47,29 +47,37 @@ static void a_master_is_taken_whole_or_not_at_all(void **state)
         const char *text;
         const char *host;
         const char *port;
+        const char *address;
     } cases[] = {
-        {"node7 29500", "node7", "29500"},
-        {"2001:db8::1 65535", "2001:db8::1", "65535"},
-        {"", "", ""},
-        {"node7", "", ""},
-        {" 29500", "", ""},
-        {"node7 ", "", ""},
-        {"node7 0", "", ""},
-        {"node7 65536", "", ""},
-        {"node7 29500 x", "", ""},
-        {"node7 -1", "", ""},
-        {"node7 00000000000000029500", "", ""},
+        {"node7 29500", "node7", "29500", ""},
+        {"2001:db8::1 65535", "2001:db8::1", "65535", ""},
+        {"", "", "", ""},
+        {"node7", "", "", ""},
+        {" 29500", "", "", ""},
+        {"node7 ", "", "", ""},
+        {"node7 0", "", "", ""},
+        {"node7 65536", "", "", ""},
+        {"node7 29500 10.1.2.3", "node7", "29500", "10.1.2.3"},
+        {"node7 29500 2001:db8::1", "node7", "29500", "2001:db8::1"},
+        {"node7 29500 ", "node7", "29500", ""},
+        {"node7 29500 x", "", "", ""},
+        {"node7 29500 10.1.2.3 x", "", "", ""},
+        {"node7 29500  10.1.2.3", "", "", ""},
+        {"node7 -1", "", "", ""},
+        {"node7 00000000000000029500", "", "", ""},
     };
     char long_text[400];
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct rkt_hold_order order = {true, "before", "1"};
+        struct rkt_hold_order order = {true, {"before", "1", "::1"}};
 
         rkt_hold_order_set_master(&order, cases[i].text);
-        if (strcmp(order.master_host, cases[i].host) != 0 ||
-            strcmp(order.master_port, cases[i].port) != 0)
-            fail_msg("'%s' gave '%s' '%s'", cases[i].text, order.master_host, order.master_port);
+        if (strcmp(order.master.host, cases[i].host) != 0 ||
+            strcmp(order.master.port, cases[i].port) != 0 ||
+            strcmp(order.master.address, cases[i].address) != 0)
+            fail_msg("'%s' gave '%s' '%s' '%s'", cases[i].text, order.master.host,
+                     order.master.port, order.master.address);
     }
     for (size_t host_len = 255; host_len <= 256; host_len++) {
         struct rkt_hold_order order = {.is_traced = true};
@@ -77,7 +85,7 @@ static void a_master_is_taken_whole_or_not_at_all(void **state)
         memset(long_text, 'h', host_len);
         memcpy(long_text + host_len, " 7", 3);
         rkt_hold_order_set_master(&order, long_text);
-        assert_int_equal(strlen(order.master_host), host_len == 255 ? 255 : 0);
+        assert_int_equal(strlen(order.master.host), host_len == 255 ? 255 : 0);
     }
 }
 
