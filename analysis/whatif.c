@@ -268,6 +268,30 @@ static enum rkt_status name_group(const struct judge *judge, struct rkt_straggle
     return RKT_OK;
 }
 
+/* Copies it out of the runs. */
+static enum rkt_status keep_path(const struct judge *judge, struct rkt_arena *arena,
+                                 struct rkt_error *err)
+{
+    const struct rkt_critical_path *from = &judge->runs->path;
+    size_t rank_count = judge->result->rank_count;
+    struct rkt_critical_path *path = RKT_ARENA_ARRAY(arena, struct rkt_critical_path, 1);
+    int64_t *rank_ns = RKT_ARENA_ARRAY(arena, int64_t, rank_count + 1);
+    struct rkt_path_piece *pieces =
+        RKT_ARENA_ARRAY(arena, struct rkt_path_piece, from->piece_count + 1);
+
+    if (!path || !rank_ns || !pieces)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a critical path");
+    *path = *from;
+    path->rank_ns = memcpy(rank_ns, from->rank_ns, rank_count * sizeof(*rank_ns));
+    path->pieces = pieces;
+    if (from->piece_count > 0)
+        memcpy(pieces, from->pieces, from->piece_count * sizeof(*pieces));
+    if (judge->runs->shown_row < judge->steps->row_count)
+        path->step_number = judge->steps->rows[judge->runs->shown_row].number;
+    judge->result->whatif.path = path;
+    return RKT_OK;
+}
+
 /* ---- all of it ---- */
 
 static enum rkt_status judge_runs(struct judge *judge, struct rkt_arena *arena,
@@ -275,6 +299,7 @@ static enum rkt_status judge_runs(struct judge *judge, struct rkt_arena *arena,
 {
     struct rkt_whatif *whatif = &judge->result->whatif;
     struct rkt_straggler *straggler = &judge->result->straggler;
+    enum rkt_status status;
     bool is_believed;
 
     for (size_t i = 0; i < judge->steps->row_count; i++) {
@@ -293,8 +318,11 @@ static enum rkt_status judge_runs(struct judge *judge, struct rkt_arena *arena,
         fill_stats(judge);
     }
     fill_steps(judge, is_believed, whatif);
-    if (!is_believed || judge->steps->compared_count < 2)
+    if (!is_believed)
         return RKT_OK;
+    status = keep_path(judge, arena, err);
+    if (status != RKT_OK || judge->steps->compared_count < 2)
+        return status;
     name_rank(judge, straggler);
     return name_group(judge, straggler, arena, err);
 }

@@ -39,6 +39,8 @@ struct rkt_group_gain {
     uint32_t step_count; /* in which it is above the noise */
 };
 
+struct rkt_critical_path;
+
 struct rkt_whatif {
     const char *why_not; /* "": what follows holds; else why it does not */
     bool is_weak;        /* most collectives are: nothing is claimed of who holds up whom */
@@ -51,6 +53,7 @@ struct rkt_whatif {
     double slowdown;  /* steps_ns / ideal_ns; NAN, as the following */
     double waste;     /* 1 - 1 / slowdown */
     struct rkt_group_gain group;
+    const struct rkt_critical_path *path; /* critical_path.h; NULL, as the numbers above */
 };
 
 #define RKT_REPLAY_MISS_MAX 0.02 /* a replay that misses more is not believed */

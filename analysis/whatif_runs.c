@@ -22,6 +22,7 @@ struct bound {
 /* One span of rows being replayed. */
 struct span {
     const struct rkt_result *result;
+    const struct rkt_step_table *steps;
     const struct rkt_rank_groups *groups;
     struct rkt_whatif_runs *runs;
     struct rkt_replay_graph_of_steps *graph;
@@ -63,6 +64,41 @@ static void keep(const struct span *span, int64_t *by_row)
 {
     for (size_t s = 0; s < span->graph->rows.count; s++)
         by_row[span->graph->rows.first + s] = span->steps_ns[s];
+}
+
+/* ---- the critical path of the measured run ---- */
+
+static int64_t latest_ns(const int64_t *ends_ns, size_t count)
+{
+    int64_t latest = ends_ns[0];
+
+    for (size_t r = 1; r < count; r++)
+        latest = ends_ns[r] > latest ? ends_ns[r] : latest;
+    return latest;
+}
+
+static enum rkt_status find_path(struct span *span)
+{
+    const struct rkt_replay_graph_of_steps *graph = span->graph;
+    size_t rank_count = graph->graph.rank_count;
+    enum rkt_status status = RKT_OK;
+
+    for (size_t s = 0; s < graph->rows.count && status == RKT_OK; s++) {
+        size_t row = graph->rows.first + s;
+        struct rkt_replay_path path = {
+            .inputs = &graph->measured,
+            .ends = span->ends_ns,
+            .step = s,
+            .from_ns = latest_ns(s > 0 ? &span->ends_ns[(s - 1) * rank_count] : graph->start_ns,
+                                 rank_count),
+        };
+
+        if (!rkt_step_row_is_steady(span->steps, row))
+            continue;
+        status = rkt_critical_path_add(&span->runs->path, graph, span->replay, &path,
+                                       row == span->runs->shown_row);
+    }
+    return status;
 }
 
 /* ---- without transfers, and ideal ---- */
@@ -314,6 +350,8 @@ static enum rkt_status run_span(struct span *span, struct rkt_error *err)
         return status;
     run(span, &span->graph->measured);
     keep(span, span->runs->replay_ns);
+    if (find_path(span) != RKT_OK)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a critical path");
     if (run_others(span) != RKT_OK)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to replay collectives");
     if (span->graph->graph.rank_count < 2)
@@ -334,15 +372,40 @@ static void count_events(const struct rkt_replay_graph_of_steps *graph,
 
 /* ---- all of it ---- */
 
+/* The steady step whose length is the lower median; the row count for none. */
+static enum rkt_status find_usual_row(const struct rkt_step_table *steps, size_t *row_out)
+{
+    int64_t *lengths_ns = calloc(steps->row_count + 1, sizeof(*lengths_ns));
+    size_t count = 0;
+    int64_t median_ns;
+
+    if (!lengths_ns)
+        return RKT_ERR_NOMEM;
+    for (size_t i = 0; i < steps->row_count; i++) {
+        if (rkt_step_row_is_steady(steps, i))
+            lengths_ns[count++] = steps->rows[i].longest_ns;
+    }
+    median_ns = rkt_median_i64(lengths_ns, count);
+    free(lengths_ns);
+    *row_out = 0;
+    while (*row_out < steps->row_count && (!rkt_step_row_is_steady(steps, *row_out) ||
+                                           steps->rows[*row_out].longest_ns != median_ns))
+        ++*row_out;
+    return RKT_OK;
+}
+
 void rkt_whatif_runs_release(struct rkt_whatif_runs *runs)
 {
     free(runs->replay_ns);
     free(runs->inst_ns);
     free(runs->ideal_ns);
     free(runs->gain_ns);
+    free(runs->path.rank_ns);
+    free(runs->path.pieces);
     *runs = (struct rkt_whatif_runs){0};
 }
 
+/* What it could allocate is released by the caller. */
 static enum rkt_status init_runs(struct rkt_whatif_runs *runs, size_t row_count,
                                  size_t candidate_count, struct rkt_error *err)
 {
@@ -351,10 +414,10 @@ static enum rkt_status init_runs(struct rkt_whatif_runs *runs, size_t row_count,
     runs->inst_ns = calloc(row_count + 1, sizeof(*runs->inst_ns));
     runs->ideal_ns = calloc(row_count + 1, sizeof(*runs->ideal_ns));
     runs->gain_ns = calloc(row_count + 1, (candidate_count + 1) * sizeof(*runs->gain_ns));
-    if (!runs->replay_ns || !runs->inst_ns || !runs->ideal_ns || !runs->gain_ns) {
-        rkt_whatif_runs_release(runs);
+    runs->path.rank_ns = calloc(candidate_count + 1, sizeof(*runs->path.rank_ns));
+    if (!runs->path.rank_ns || !runs->replay_ns || !runs->inst_ns || !runs->ideal_ns ||
+        !runs->gain_ns)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to replay %zu steps", row_count);
-    }
     for (size_t i = 0; i < row_count; i++)
         runs->replay_ns[i] = runs->inst_ns[i] = runs->ideal_ns[i] = RKT_NA;
     for (size_t i = 0; i < row_count * candidate_count; i++)
@@ -371,8 +434,10 @@ enum rkt_status rkt_whatif_runs_make(const struct rkt_result *result,
         init_runs(runs, steps->row_count, result->rank_count + groups->count, err);
     struct rkt_row_span rows = {0, 0};
 
+    if (status == RKT_OK && find_usual_row(steps, &runs->shown_row) != RKT_OK)
+        status = rkt_fail(err, RKT_ERR_NOMEM, "no memory to replay %zu steps", steps->row_count);
     while (status == RKT_OK && (rows = rkt_next_row_span(steps, rows.first + rows.count)).count) {
-        struct span span = {.result = result, .groups = groups, .runs = runs};
+        struct span span = {.result = result, .steps = steps, .groups = groups, .runs = runs};
 
         status = rkt_replay_graph_create(result, steps, rows, &span.graph, err);
         if (status == RKT_OK) {

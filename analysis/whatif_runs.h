@@ -9,6 +9,7 @@
  * Threads: one at a time. Memory: its own, 8 bytes x steps x (ranks + groups).
  */
 
+#include "analysis/critical_path.h"
 #include "analysis/result.h"
 #include "analysis/step_table.h"
 
@@ -40,7 +41,9 @@ struct rkt_whatif_runs {
     int64_t *replay_ns;     /* by row */
     int64_t *inst_ns;
     int64_t *ideal_ns;
-    int64_t *gain_ns; /* [row * candidate_count + candidate] */
+    int64_t *gain_ns;              /* [row * candidate_count + candidate] */
+    struct rkt_critical_path path; /* of the measured run, over steady rows */
+    size_t shown_row;              /* whose pieces it has */
     size_t event_count;
     size_t weak_count;
     bool is_impossible; /* ranks would wait for each other: the matching is wrong */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/critical_path.h"
 #include "analysis/report/json_parts.h"
 
 static void put_ns(struct rkt_json *json, const char *key, int64_t value_ns)
@@ -25,6 +26,51 @@ static void put_step(struct rkt_json *json, const struct rkt_result *result,
     rkt_json_end(json);
 }
 
+static void put_piece(struct rkt_json *json, const struct rkt_result *result,
+                      const struct rkt_path_piece *piece)
+{
+    rkt_json_begin_object(json, NULL);
+    put_ns(json, "start_ns", piece->start_ns);
+    put_ns(json, "end_ns", piece->end_ns);
+    rkt_json_u64(json, "rank", result->ranks[piece->rank].rank);
+    if (piece->collective < result->collective_count) {
+        rkt_json_null(json, "cause");
+        rkt_json_text(json, "func", result->collectives[piece->collective].func_name);
+    } else {
+        rkt_json_text(json, "cause",
+                      piece->cause == RKT_CAUSE_NONE ? "transfer" : rkt_cause_name(piece->cause));
+        rkt_json_null(json, "func");
+    }
+    rkt_json_end(json);
+}
+
+static void put_path(struct rkt_json *json, const struct rkt_result *result)
+{
+    const struct rkt_critical_path *path = result->whatif.path;
+
+    if (!path) {
+        rkt_json_null(json, "critical_path");
+        return;
+    }
+    rkt_json_begin_object(json, "critical_path");
+    put_ns(json, "total_ns", path->total_ns);
+    put_ns(json, "transfer_ns", path->transfer_ns);
+    rkt_json_begin_object(json, "own_ns");
+    for (int cause = 1; cause <= RKT_CAUSE_OTHER; cause++)
+        put_ns(json, rkt_cause_name((enum rkt_cause)cause), path->own_ns[cause]);
+    rkt_json_end(json);
+    rkt_json_begin_array(json, "own_by_rank_ns");
+    for (size_t r = 0; r < result->rank_count; r++)
+        rkt_json_i64(json, NULL, path->rank_ns[r]);
+    rkt_json_end(json);
+    rkt_json_u64(json, "step_number", path->step_number);
+    rkt_json_begin_array(json, "pieces");
+    for (size_t i = 0; i < path->piece_count; i++)
+        put_piece(json, result, &path->pieces[i]);
+    rkt_json_end(json);
+    rkt_json_end(json);
+}
+
 void rkt_json_put_whatif(struct rkt_json *json, const struct rkt_result *result)
 {
     const struct rkt_whatif *whatif = &result->whatif;
@@ -38,6 +84,7 @@ void rkt_json_put_whatif(struct rkt_json *json, const struct rkt_result *result)
     put_ns(json, "ideal_ns", whatif->ideal_ns);
     rkt_json_double(json, "slowdown", whatif->slowdown);
     rkt_json_double(json, "waste", whatif->waste);
+    put_path(json, result);
     rkt_json_begin_array(json, "steps");
     for (size_t i = 0; i < whatif->step_count; i++)
         put_step(json, result, &whatif->steps[i]);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "analysis/analysis.h"
+#include "analysis/critical_path.h"
 #include "analysis/efficiency.h"
 #include "analysis/gain_stats.h"
 #include "analysis/stages.h"
@@ -13,6 +14,7 @@
 #define US INT64_C(1000)
 #define ALL_MAX 8
 #define STEPS 10
+#define STEP_SUM(us) (STEPS * INT64_C(us) * US)
 
 static const uint32_t RANKS[ALL_MAX] = {0, 1, 2, 3, 4, 5, 6, 7};
 
@@ -159,6 +161,40 @@ static void a_late_rank_is_named_with_what_it_costs(void **state)
         assert_true(fabs(straggler->loss_share - 400. / 1950) < 1e-9);
         fake_job_release(&job);
     }
+}
+
+/* Rank 1's 1400, then transfers of 300 and 200 in a row, then 50 after the join. */
+static void the_critical_path_runs_through_the_late_rank_and_the_transfers(void **state)
+{
+    const int64_t late_us[ALL_MAX] = {0, 400};
+    const struct rkt_critical_path *path;
+    int64_t own_ns = 0;
+    struct fake_job job;
+
+    (void)state;
+    init_data_parallel(&job, 3);
+    for (int s = 0; s < STEPS; s++)
+        add_data_parallel_step(&job, 0, late_us);
+    fake_job_find(&job);
+    path = job.run.result.whatif.path;
+    assert_non_null(path);
+    assert_int_equal(path->total_ns, STEP_SUM(1950));
+    assert_int_equal(path->transfer_ns, STEP_SUM(500));
+    assert_int_equal(path->own_ns[RKT_CAUSE_COMPUTE], STEP_SUM(1450));
+    for (size_t r = 0; r < 3; r++)
+        own_ns += path->rank_ns[r];
+    assert_int_equal(own_ns + path->transfer_ns, path->total_ns);
+    assert_true(path->rank_ns[1] >= STEP_SUM(1400));
+    assert_int_equal(path->piece_count, 4);
+    assert_int_equal(path->pieces[0].rank, 1);
+    assert_int_equal(path->pieces[0].cause, RKT_CAUSE_COMPUTE);
+    assert_int_equal(path->pieces[0].start_ns, 0);
+    assert_int_equal(path->pieces[0].end_ns, 1400 * US);
+    assert_int_equal(path->pieces[1].end_ns, 1700 * US);
+    assert_true(path->pieces[1].collective != RKT_INDEX_NONE);
+    assert_int_equal(path->pieces[2].end_ns, 1900 * US);
+    assert_int_equal(path->pieces[3].end_ns, 1950 * US);
+    fake_job_release(&job);
 }
 
 static void a_delay_that_others_hide_gains_what_is_left_of_it(void **state)
@@ -466,6 +502,7 @@ int main(void)
         cmocka_unit_test(queued_collectives_leave_half_of_the_step_to_transfers),
         cmocka_unit_test(factors_of_a_run_multiply_to_its_efficiency),
         cmocka_unit_test(a_late_rank_is_named_with_what_it_costs),
+        cmocka_unit_test(the_critical_path_runs_through_the_late_rank_and_the_transfers),
         cmocka_unit_test(a_delay_that_others_hide_gains_what_is_left_of_it),
         cmocka_unit_test(a_tensor_parallel_wait_is_not_blamed_on_its_victim),
         cmocka_unit_test(two_slow_ranks_of_a_host_are_named_together),
