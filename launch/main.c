@@ -29,6 +29,7 @@ static const struct {
     {"info", "say what is in a timeline"},
     {"view", "show a timeline in a browser"},
     {"export", "write a timeline in the format of another tool"},
+    {"align", "align the clocks of a timeline again"},
     {"recover", "put what a broken run left behind into one clean timeline"},
     {"doctor", "check what this machine offers, and say what is missing"},
     {"simulate", "write the timeline of a made-up job"},

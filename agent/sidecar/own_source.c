@@ -31,6 +31,7 @@ enum rkt_status rkt_own_source_create(uint32_t rank, const struct rkt_node_id *n
         .pid = (uint64_t)getpid(),
         .start_raw_ns = rkt_now_raw_ns(),
         .program = "ranktrace-sidecar " RKT_VERSION,
+        .time_namespace = node->time_namespace,
     };
     enum rkt_status status;
 

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ranktrace align - a timeline's alignments, made again from its own clock records. */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/clock_redo.h"
+#include "common/options.h"
+#include "common/store_writer.h"
+#include "common/units.h"
+
+struct align_options {
+    uint32_t rho_ppb;
+    uint32_t kappa_percent;
+    const char *output;
+    bool force;
+};
+
+static const struct rkt_option OPTIONS[] = {
+    {"rho", 0, NULL, RKT_OPTION_U32, offsetof(struct align_options, rho_ppb), "PPB", "0",
+     "by how much a clock's rate may differ, between two measurements, from what those around "
+     "show, in parts per billion; 0: as the measurements suggest"},
+    {"kappa", 0, NULL, RKT_OPTION_U32, offsetof(struct align_options, kappa_percent), "PERCENT",
+     "30", "by which part of the fastest round trip one way may be slower, for the likely bound"},
+    {"output", 'o', NULL, RKT_OPTION_STRING, offsetof(struct align_options, output), "FILE", NULL,
+     "write a timeline with these alignments"},
+    {"force", 'f', NULL, RKT_OPTION_FLAG, offsetof(struct align_options, force), NULL, NULL,
+     "overwrite FILE"},
+};
+
+static const struct rkt_command COMMAND = {
+    .name = "align",
+    .usage = "ranktrace align [options] TIMELINE",
+    .summary = "Align the clocks of a timeline again, from what it recorded of them.",
+    .details =
+        "Prints each rank's clock: how it is known, its guaranteed and its likely error, and\n"
+        "whether the timeline says the same. With the parameters of the run it does, to the\n"
+        "last bit, unless clock records were lost. The timeline itself is not changed.\n"
+        "An imported trace has no clock records.\n"
+        "\n"
+        "Exit codes: 0 done; 1 failed; 2 wrong use.",
+    .options = OPTIONS,
+    .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+};
+
+struct aligning {
+    struct rkt_store_reader *reader;
+    struct rkt_clock_redo *redo;
+    struct rkt_store_writer *writer;
+};
+
+/* The bytes of an ALIGN; the caller frees them. */
+static enum rkt_status encode(const struct rkt_align_info *align, uint8_t **raw_out,
+                              size_t *len_out, struct rkt_error *err)
+{
+    size_t cap = rkt_align_bytes_max(align->knot_count);
+
+    *raw_out = malloc(cap);
+    if (!*raw_out)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu knots", align->knot_count);
+    return rkt_align_info_encode(align, *raw_out, cap, len_out, err);
+}
+
+static enum rkt_status is_stored(const struct rkt_store_source *source,
+                                 const struct rkt_align_info *align, bool *is_same_out,
+                                 struct rkt_error *err)
+{
+    uint8_t *raw[2] = {NULL, NULL};
+    size_t len[2] = {0, 0};
+    enum rkt_status status = encode(align, &raw[0], &len[0], err);
+
+    if (status == RKT_OK)
+        status = encode(&source->align, &raw[1], &len[1], err);
+    *is_same_out = status == RKT_OK && source->has_align && len[0] == len[1] &&
+                   memcmp(raw[0], raw[1], len[0]) == 0;
+    free(raw[0]);
+    free(raw[1]);
+    return status;
+}
+
+static void print_bounds(const struct rkt_align_info *align)
+{
+    int64_t bound_ns = 0, likely_ns = 0;
+    char text[2][32];
+
+    for (size_t i = 0; i < align->knot_count; i++) {
+        if (align->knots[i].bound_ns > bound_ns)
+            bound_ns = align->knots[i].bound_ns;
+        if (align->knots[i].likely_ns > likely_ns)
+            likely_ns = align->knots[i].likely_ns;
+    }
+    (void)printf(", guaranteed +- %s, likely +- %s, rho %u ppb",
+                 rkt_format_duration(bound_ns, text[0], sizeof(text[0])),
+                 rkt_format_duration(likely_ns, text[1], sizeof(text[1])), align->rho_ppb);
+}
+
+static void print_flags(uint32_t flags)
+{
+    static const struct {
+        uint32_t flag;
+        const char *text;
+    } WORDS[] = {
+        {RKT_CLOCK_RHO_WIDENED, "rho was disproved and widened"},
+        {RKT_CLOCK_STEPPED, "the clock stepped"},
+        {RKT_CLOCK_BAD_BURSTS, "some measurements were left out"},
+        {RKT_CLOCK_ASYMMETRIC, "kappa was disproved and widened"},
+        {RKT_CLOCK_SILENT, "over a minute without a measurement"},
+        {RKT_CLOCK_CONTRADICTORY, "its measurements contradict each other"},
+    };
+
+    for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
+        if (flags & WORDS[i].flag)
+            (void)printf("; %s", WORDS[i].text);
+    }
+}
+
+static void print_align(const struct rkt_source_info *info, const struct rkt_align_info *align,
+                        bool is_same)
+{
+    if (info->role == RKT_ROLE_SIDECAR)
+        return;
+    if (info->rank_known)
+        (void)printf("rank %u", info->rank);
+    else
+        (void)printf("process %llu", (unsigned long long)info->pid);
+    (void)printf("%s%s: %s", info->host[0] ? " on " : "", info->host,
+                 rkt_align_state_name((enum rkt_align_state)align->state));
+    if (align->state == RKT_ALIGN_MEASURED)
+        print_bounds(align);
+    print_flags(align->flags);
+    (void)printf(" (%s)\n", is_same ? "as stored" : "not as stored");
+}
+
+static enum rkt_status align_source(struct aligning *aligning, size_t position,
+                                    struct rkt_error *err)
+{
+    const struct rkt_store_source *source = rkt_store_reader_source(aligning->reader, position);
+    struct rkt_align_info align;
+    bool is_same = false;
+    uint8_t *raw = NULL;
+    size_t len = 0;
+    enum rkt_status status = rkt_clock_redo_align(aligning->redo, &source->info, &align, err);
+
+    if (status == RKT_AGAIN) /* as it is */
+        align = source->align;
+    else if (status != RKT_OK)
+        return status;
+    status = is_stored(source, &align, &is_same, err);
+    if (status == RKT_OK)
+        print_align(&source->info, &align, is_same);
+    if (status == RKT_OK && aligning->writer) {
+        status = encode(&align, &raw, &len, err);
+        if (status == RKT_OK)
+            status = rkt_store_writer_append_payload(aligning->writer, RKT_FRAME_ALIGN,
+                                                     source->info.source, raw, len, err);
+        free(raw);
+    }
+    return status;
+}
+
+static enum rkt_status copy_frame(void *ctx, const uint8_t *frame, size_t frame_bytes,
+                                  struct rkt_error *err)
+{
+    struct aligning *aligning = ctx;
+    struct rkt_frame_head head;
+    enum rkt_status status = rkt_frame_head_decode(frame, frame_bytes, &head, err);
+
+    if (status != RKT_OK || head.kind == RKT_FRAME_ALIGN)
+        return status;
+    return rkt_store_writer_append(aligning->writer, frame, frame_bytes, err);
+}
+
+static enum rkt_status begin_output(struct aligning *aligning, const struct align_options *options,
+                                    const char *path, struct rkt_error *err)
+{
+    struct stat input, output;
+    enum rkt_status status;
+
+    if (!options->output)
+        return RKT_OK;
+    if (stat(options->output, &output) == 0) {
+        if (stat(path, &input) == 0 && input.st_ino == output.st_ino &&
+            input.st_dev == output.st_dev)
+            return rkt_fail(err, RKT_ERR_INVALID, "%s is to be aligned: give another file",
+                            options->output);
+        if (!options->force)
+            return rkt_fail(err, RKT_ERR_INVALID, "%s exists: --force overwrites it",
+                            options->output);
+    }
+    status =
+        rkt_store_writer_create(options->output, RKT_STORE_ATOMIC,
+                                rkt_store_reader_run(aligning->reader), &aligning->writer, err);
+    if (status == RKT_OK)
+        status = rkt_store_reader_each_frame(aligning->reader, copy_frame, aligning, err);
+    return status;
+}
+
+static enum rkt_status align_all(struct aligning *aligning, struct rkt_error *err)
+{
+    size_t count = rkt_store_reader_source_count(aligning->reader);
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 0; i < count && status == RKT_OK; i++)
+        status = align_source(aligning, i, err);
+    if (status == RKT_OK && aligning->writer)
+        status = rkt_store_writer_close(aligning->writer, err);
+    return status;
+}
+
+static enum rkt_status run(const struct align_options *options, const char *path,
+                           struct rkt_error *err)
+{
+    const struct rkt_clock_params params = {.rho_ppb = options->rho_ppb,
+                                            .kappa_permille = options->kappa_percent * 10};
+    struct aligning aligning = {0};
+    enum rkt_status status = rkt_store_reader_open(path, &aligning.reader, err);
+
+    if (status == RKT_OK)
+        status = rkt_clock_redo_create(aligning.reader, &params, &aligning.redo, err);
+    if (status == RKT_OK)
+        status = begin_output(&aligning, options, path, err);
+    if (status == RKT_OK)
+        status = align_all(&aligning, err);
+    rkt_store_writer_destroy(aligning.writer);
+    rkt_clock_redo_destroy(aligning.redo);
+    if (aligning.reader)
+        rkt_store_reader_close(aligning.reader);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct align_options options = {0};
+    struct rkt_error err = {0};
+    int next = 0;
+    enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
+
+    if (status == RKT_OK && argc - next != 1)
+        status = rkt_fail_usage(&COMMAND, "one timeline to align", &err);
+    else if (status == RKT_OK && options.kappa_percent > 100)
+        status = rkt_fail(&err, RKT_ERR_INVALID, "--kappa is a part of 100");
+    if (status == RKT_OK)
+        status = run(&options, argv[next], &err);
+    return rkt_command_exit(&COMMAND, status, &err);
+}
