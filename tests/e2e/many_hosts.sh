@@ -34,7 +34,8 @@ for host in a a b b c c; do
     has "role=rank rank=$rank kernels=3000 .* named=3000 end=exited code=0 cut=0 .* node=$rank host=$host "
     rank=$((rank + 1))
 done
-count_is 2 'role=rank rank=[01] .* align=reference'
+has 'role=rank rank=0 .* align=reference'
+has 'role=rank rank=1 .* align=same_host'
 for rank in 2 3; do is_aligned "$rank" 2; done
 for rank in 4 5; do is_aligned "$rank" 3; done
 

@@ -26,7 +26,7 @@ run() {
         has "role=rank rank=$rank kernels=20000 .* named=20000 end=exited code=0 cut=0 .* node=$rank host=$host "
         rank=$((rank + 1))
     done
-    count_is 2 'role=rank rank=[01] .* align=reference'
+    count_is 2 'role=rank rank=[01] .* align=(reference|same_host)'
     count_is 4 'role=rank rank=[2345] .* align=measured'
 }
 
