@@ -63,6 +63,8 @@ static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_stor
     if (status == RKT_OK)
         status = rkt_find_straggler(result, &analysis->arena, err);
     if (status == RKT_OK)
+        status = rkt_find_buckets(result, &analysis->arena, err);
+    if (status == RKT_OK)
         status = rkt_find_efficiency(result, options, &analysis->arena, err);
     if (status == RKT_OK)
         status = rkt_find_gpu_use(result, &analysis->arena, err);

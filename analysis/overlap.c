@@ -214,6 +214,7 @@ static enum rkt_status measure(struct sets *sets, uint32_t bucket_count,
     out->overlapped_ns = rkt_interval_set_length(&sets->result);
     out->tail_ns = rkt_interval_set_length_within(
         &sets->buckets, backward->items[backward->count - 1].end_ns, INT64_MAX);
+    out->start_ns = backward->items[backward->count - 1].start_ns;
     out->ratio = rkt_share(out->overlapped_ns, out->buckets_ns);
     return RKT_OK;
 }
@@ -222,7 +223,7 @@ enum rkt_status rkt_backward_overlap_of(const struct rkt_rank_result *rank,
                                         struct rkt_step_result *step, struct rkt_error *err)
 {
     struct rkt_backward_overlap overlap = {
-        .overlapped_ns = RKT_NA, .tail_ns = RKT_NA, .ratio = (double)NAN};
+        .overlapped_ns = RKT_NA, .tail_ns = RKT_NA, .start_ns = RKT_NA, .ratio = (double)NAN};
     struct sets sets = {0};
     uint32_t bucket_count = 0;
     enum rkt_status status;

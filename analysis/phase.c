@@ -213,6 +213,32 @@ static void walk_steps(struct rkt_rank_trace *trace, struct rkt_rank_result *res
     }
 }
 
+/* Where the run of backward begins on the host in which a step's first bucket was launched. */
+static void find_backward_launches(const struct rkt_rank_trace *trace,
+                                   struct rkt_rank_result *result,
+                                   const struct rkt_launch *launches, size_t count)
+{
+    uint32_t step = RKT_INDEX_NONE;
+    int64_t run_start_ns = RKT_NA;
+
+    for (size_t i = 0; i < result->step_count; i++)
+        result->steps[i].backward_launch_ns = RKT_NA;
+    for (size_t i = 0; i < count; i++) {
+        const struct rkt_work *work = &trace->works[launches[i].work];
+
+        if (work->step != step ||
+            (work->phase != RKT_PHASE_BACKWARD && work->phase != RKT_PHASE_NONE))
+            run_start_ns = RKT_NA;
+        step = work->step;
+        if (work->phase != RKT_PHASE_BACKWARD || step == RKT_INDEX_NONE)
+            continue;
+        if (run_start_ns == RKT_NA)
+            run_start_ns = launches[i].start_ns;
+        if (work->is_bucket && result->steps[step].backward_launch_ns == RKT_NA)
+            result->steps[step].backward_launch_ns = run_start_ns;
+    }
+}
+
 enum rkt_status rkt_find_phases(struct rkt_rank_trace *trace, struct rkt_rank_result *result,
                                 struct rkt_error *err)
 {
@@ -235,6 +261,7 @@ enum rkt_status rkt_find_phases(struct rkt_rank_trace *trace, struct rkt_rank_re
             use_marks(&marks, &result->steps[i]);
         for (size_t i = 0; i < trace->work_count; i++)
             trace->works[i].is_bucket = is_bucket(trace, &trace->works[i]);
+        find_backward_launches(trace, result, launches, count);
         if (result->phase_source == RKT_PHASES_NONE && marks.sets[RKT_PHASE_BACKWARD].count > 0)
             result->phase_source = RKT_PHASES_MARKS;
     }

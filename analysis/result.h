@@ -23,6 +23,7 @@
 
 #define RKT_NA INT64_MIN
 
+struct rkt_bucket_row;   /* analysis/bucket_table.h */
 struct rkt_efficiency;   /* analysis/efficiency.h */
 struct rkt_trace_keeper; /* analysis/trace_keeper.h */
 struct rkt_activity;     /* analysis/activity.h */
@@ -115,6 +116,7 @@ struct rkt_backward_overlap {
     int64_t buckets_ns;    /* |U(buckets)| */
     int64_t overlapped_ns; /* |U(buckets) ∩ U(compute) ∩ B| */
     int64_t tail_ns;       /* |U(buckets) after the end of B| */
+    int64_t start_ns;      /* of the last run of B; RKT_NA without */
     double ratio;          /* NAN without buckets */
     uint32_t bucket_count;
 };
@@ -130,7 +132,8 @@ struct rkt_step_result {
     struct rkt_window window;
     int64_t phase_ns[4]; /* host time by enum rkt_phase; [0]: input ranges; RKT_NA unknown */
     struct rkt_backward_overlap backward;
-    int64_t own_work_ns;                          /* of metrics.md, "Stragglers"; RKT_NA */
+    int64_t backward_launch_ns; /* host: begin of the backward that launched buckets; RKT_NA */
+    int64_t own_work_ns;        /* of metrics.md, "Stragglers"; RKT_NA */
     int64_t own_by_cause_ns[RKT_CAUSE_OTHER + 1]; /* which add up to it; [0] is 0 */
 };
 
@@ -294,7 +297,9 @@ struct rkt_result {
     uint32_t expected_rank_count;       /* 0 unknown */
     struct rkt_collective *collectives; /* by job_first_start_ns */
     size_t collective_count;
-    size_t unmatched_count; /* comm kernels that matched nothing */
+    size_t unmatched_count;         /* comm kernels that matched nothing */
+    struct rkt_bucket_row *buckets; /* by index, over steady steps */
+    size_t bucket_count;
     struct rkt_whatif whatif;
     const struct rkt_efficiency
         *efficiency; /* analysis/efficiency.h; NULL where it was not looked at */

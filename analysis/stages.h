@@ -75,6 +75,10 @@ enum rkt_status rkt_find_whatif(struct rkt_result *result, const struct rkt_step
 enum rkt_status rkt_find_straggler(struct rkt_result *result, struct rkt_arena *arena,
                                    struct rkt_error *err);
 
+/* bucket_table.c: result->buckets; after straggler, which marks the warm-up steps. */
+enum rkt_status rkt_find_buckets(struct rkt_result *result, struct rkt_arena *arena,
+                                 struct rkt_error *err);
+
 /* efficiency.c: result->efficiency; after straggler, which replays. */
 enum rkt_status rkt_find_efficiency(struct rkt_result *result,
                                     const struct rkt_analysis_options *options,

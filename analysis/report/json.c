@@ -389,6 +389,7 @@ enum rkt_status rkt_report_write_json(const struct rkt_result *result,
     put_summary(&json, &result->summary);
     put_straggler(&json, result);
     put_last_arriver(&json, result);
+    rkt_json_put_buckets(&json, result);
     rkt_json_put_efficiency(&json, result->efficiency);
     rkt_json_put_whatif(&json, result);
     put_notes(&json, result);

@@ -22,6 +22,9 @@ void rkt_json_put_parts(struct rkt_json *json, const char *key, const struct rkt
 void rkt_json_put_host_parts(struct rkt_json *json, const char *key,
                              const struct rkt_host_partition *parts);
 
+/* "buckets": of a step, by index. */
+void rkt_json_put_buckets(struct rkt_json *json, const struct rkt_result *result);
+
 /* "efficiency"; null where it was not looked at. */
 void rkt_json_put_efficiency(struct rkt_json *json, const struct rkt_efficiency *efficiency);
 

@@ -378,6 +378,7 @@ static enum rkt_status print_page(const struct rkt_result *result, FILE *out, st
     rkt_text_scaling(result, out);
     rkt_text_causes(result, out);
     status = rkt_text_gpu(result, out, err);
+    rkt_text_buckets(result, out);
     if (status == RKT_OK)
         status = rkt_text_collectives(result, out, err);
     if (status != RKT_OK)
