@@ -363,16 +363,6 @@ enum rkt_status rkt_receiver_add_shard(struct rkt_receiver *receiver,
     return RKT_OK;
 }
 
-enum rkt_status rkt_receiver_sync(struct rkt_receiver *receiver, struct rkt_error *err)
-{
-    struct rkt_error why = {0};
-    enum rkt_status status = fail_again(receiver, err);
-
-    if (status == RKT_OK && rkt_store_writer_sync(receiver->store, &why) != RKT_OK)
-        status = pass_on(receiver, &why, err);
-    return status;
-}
-
 enum rkt_status rkt_receiver_close(struct rkt_receiver *receiver, struct rkt_error *err)
 {
     struct rkt_error why = {0};

@@ -77,9 +77,6 @@ enum rkt_status rkt_receiver_append(struct rkt_receiver *receiver, enum rkt_fram
                                     uint32_t source, const uint8_t *raw, size_t raw_bytes,
                                     struct rkt_error *err);
 
-/* All that was appended is on the disk, and seen by other hosts: waits for it. */
-enum rkt_status rkt_receiver_sync(struct rkt_receiver *receiver, struct rkt_error *err);
-
 /* RKT_ERR_IO: the file is not whole, because of this or of an earlier failure. */
 enum rkt_status rkt_receiver_close(struct rkt_receiver *receiver, struct rkt_error *err);
 

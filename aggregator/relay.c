@@ -2,6 +2,7 @@
 /* Active on the leaders of groups only. */
 #include "aggregator/relay.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,19 +53,34 @@ static bool copy_frame(void *ctx, int rank, const uint8_t *frame, size_t frame_b
            rkt_bundler_put(relay->bundler, rank, frame, frame_bytes);
 }
 
-/* Its RUN is on the disk before rank 0 looks for it: other hosts may not see it earlier. */
+/*
+ * Before rank 0 looks for it: by NFS other hosts see what is written when it is flushed. By a descriptor of
+ * its own, since a shard that was flushed itself would be at its end too, however large it is then.
+ */
+static enum rkt_status flush_file(const char *path, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || fsync(fd) != 0)
+        status = rkt_fail_errno(err, RKT_ERR_IO, "cannot flush %s", path);
+    if (fd >= 0)
+        (void)close(fd);
+    return status;
+}
+
 static enum rkt_status open_shard(struct rkt_relay *relay, const struct rkt_relay_config *config,
                                   struct rkt_error *err)
 {
     struct rkt_receiver_config shard = {.transport = config->transport,
-                                        .store_path = config->shard_path,
+                                        .store_path = relay->shard_path,
                                         .run = config->shard_run,
                                         .needs_sync = config->needs_sync,
                                         .copy = copy_frame,
                                         .copy_ctx = relay};
     enum rkt_status status = rkt_receiver_create(&shard, &relay->shard, err);
 
-    return status == RKT_OK ? rkt_receiver_sync(relay->shard, err) : status;
+    return status == RKT_OK ? flush_file(relay->shard_path, err) : status;
 }
 
 static void drop_shard(struct rkt_relay *relay)

@@ -148,7 +148,7 @@ static void look(struct rkt_shards *shards, struct shard *shard, uint64_t now_ns
     say(shards, (int)shard->info.rank,
         status == RKT_OK ? RKT_RUN_SHARD_TAKEN : RKT_RUN_SHARD_REFUSED);
     if (status != RKT_OK)
-        rkt_log(RKT_LOG_WARN, "aggregator", "a leader's file is not seen here: it sends instead",
+        rkt_log(RKT_LOG_INFO, "aggregator", "a leader's file is not seen here: it sends instead",
                 "from=%u reason=\"%s\"", shard->info.rank, err.text);
 }
 

@@ -167,7 +167,7 @@ static void answers_that_are_lost_are_given_again(void **state)
     tree_connect_jobs(tree);
     tree_record(tree, 10);
     tree_end_jobs(tree);
-    run_for(tree->run, 15 * S);
+    run_for(tree->run, 16 * S);
     tree_all_have_left(tree, true);
     tree_store_is_good(tree);
     tree_all_is_stored(tree, 0, TREE_RANKS - 1);
@@ -184,7 +184,7 @@ static void a_leader_that_does_not_close_its_file_holds_nobody_up(void **state)
     tree_record(tree, 3);
     rkt_loop_hub_set_faults(tree->run->hub, RKT_TAG_LEADER_DOWN, &faults);
     tree_end_jobs(tree);
-    run_for(tree->run, 12 * S);
+    run_for(tree->run, 16 * S);
     tree_all_have_left(tree, true);
     tree_store_is_good(tree);
     tree_all_is_stored(tree, 0, TREE_RANKS - 1);
