@@ -22,7 +22,7 @@ shards_are 2
 [ "$(said)" = "files=2 whole=2" ] || complain "rank 0 says '$(said)'"
 has '^run ranks=6 trailer=1 damaged=0 gaps=0 sources=12 '
 records | cmp -s - "$work/single" || complain "other records: $(records | diff - "$work/single")"
-count_is 5 'role=sidecar .* exchanges=[1-9].* align=reference' "$work/out"
+count_is 5 'role=sidecar .* exchanges=[1-9].* align=same_host' "$work/out"
 "$ranktrace" info "$work/result" >"$work/info" || complain "info failed"
 count_is 6 ' rank +[0-9]+ +[0-9]+ +120[0-9]+ .* exit 0 ' "$work/info"
 "$ranktrace" report --format json "$work/result" >"$work/report.json" 2>>"$work/err" ||
