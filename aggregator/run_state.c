@@ -46,6 +46,12 @@ void rkt_run_state_heard(struct rkt_run_state *state, int rank, uint64_t now_ns)
     state->peers[rank].heard_ns = now_ns;
 }
 
+void rkt_run_state_forgive(struct rkt_run_state *state, uint64_t now_ns)
+{
+    for (int rank = 0; rank < state->rank_count; rank++)
+        state->peers[rank].heard_ns = now_ns;
+}
+
 void rkt_run_state_joined(struct rkt_run_state *state, int rank)
 {
     if (state->peers[rank].state == RKT_PEER_ABSENT)

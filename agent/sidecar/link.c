@@ -156,11 +156,16 @@ static void send_heartbeats(struct rkt_link *link, uint64_t now_ns)
                                  rkt_run_message_encode(&heartbeat, buf), NULL);
 }
 
-static void watch_leader(struct rkt_link *link, uint64_t now_ns)
+/* Who stood still himself has heard nobody meanwhile, and knows nothing of the others. */
+static void forgive_own_pause(struct rkt_link *link, uint64_t now_ns)
 {
     if (now_ns - link->stepped_ns > RKT_LINK_HEARTBEAT_NS)
-        link->leader_heard_ns = now_ns;
+        link->heard_ns = link->leader_heard_ns = now_ns;
     link->stepped_ns = now_ns;
+}
+
+static void watch_leader(struct rkt_link *link, uint64_t now_ns)
+{
     if (link->leader == 0 || now_ns - link->leader_heard_ns <= RKT_LINK_LEADER_SILENT_NS ||
         now_ns - link->heard_ns > RKT_LINK_LEADER_SILENT_NS)
         return;
@@ -172,6 +177,7 @@ bool rkt_link_step(struct rkt_link *link, uint64_t now_ns)
 {
     bool was_busy = false;
 
+    forgive_own_pause(link, now_ns);
     while (hear(link, now_ns))
         was_busy = true;
     if (!link->has_leave) {

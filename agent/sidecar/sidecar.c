@@ -316,10 +316,10 @@ static void take_window_order(struct rkt_sidecar *sidecar)
 
 void rkt_sidecar_step(struct rkt_sidecar *sidecar, uint64_t now_ns, struct rkt_activity *activity)
 {
+    hear_supervisor(sidecar, now_ns); /* rank 0's too, which has left: of the report */
     if (sidecar->phase == RKT_SIDECAR_LEFT)
         return;
     sidecar->link.has_step = rkt_process_set_step(sidecar->set, &sidecar->link.step);
-    hear_supervisor(sidecar, now_ns);
     if (rkt_link_step(&sidecar->link, now_ns))
         activity->wants_soon = true;
     follow_leader(sidecar);

@@ -154,7 +154,7 @@ void run_step(struct run *run)
         if (!run->ranks[number].is_dead && !run->ranks[number].is_stopped)
             step_rank(run, number);
     }
-    if (!run->ranks[0].is_dead) {
+    if (!run->ranks[0].is_dead && !run->ranks[0].is_stopped) {
         (void)rkt_aggregator_step(run->aggregator, run->now_ns);
         if (rkt_aggregator_phase_of(run->aggregator) == RKT_AGGREGATOR_CLOSED &&
             !run->is_report_held)

@@ -86,6 +86,30 @@ static void rank_that_goes_silent_is_lost_and_the_others_end(void **state)
     assert_int_equal(run_source(run, 3)->end.reason, RKT_END_EXITED);
 }
 
+/* By SIGSTOP, while it waits for the others' end: what it did not hear meanwhile was no silence. */
+static void rank_0_that_stood_still_takes_nobody_for_lost(void **state)
+{
+    struct run *run = *state;
+
+    run_start_jobs(run);
+    run_end_job(run, 0, 0);
+    run_for(run, 2 * S);
+    run->ranks[0].is_stopped = true;
+    run_for(run, 12 * S);
+    run->ranks[0].is_stopped = false;
+    run_for(run, 2 * S);
+    run_end_job(run, 1, 0);
+    run_end_job(run, 2, 0);
+    run_for(run, 8 * S);
+    for (int rank = 0; rank < RANKS; rank++) {
+        assert_true(run->ranks[rank].has_left);
+        assert_true(run->ranks[rank].leave.is_clean);
+    }
+    run_open_store(run);
+    for (uint32_t number = 0; number < 2 * RANKS; number++)
+        assert_int_equal(run_source(run, number)->end.reason, RKT_END_EXITED);
+}
+
 static void others_leave_when_rank_0_is_dead_and_their_jobs_have_ended(void **state)
 {
     struct run *run = *state;
@@ -381,6 +405,10 @@ static void refusal_lets_every_sidecar_leave_before_its_job_is_traced(void **sta
     assert_true(rkt_sidecar_has_left(run->ranks[2].sidecar, &run->ranks[2].leave));
     assert_true(run->ranks[2].leave.is_clean);
     assert_false(run->ranks[2].is_ready);
+    /* rank 0's would still have a file to close, and hear of its report */
+    run_tell(run, 2, RKT_CONTROL_REPORT_DONE, 0);
+    rkt_sidecar_step(run->ranks[2].sidecar, run->now_ns += MS, &(struct rkt_activity){0});
+    assert_true(rkt_sidecar_is_report_done(run->ranks[2].sidecar));
 }
 
 static int make_run(void **state)
@@ -403,6 +431,7 @@ int main(void)
         CASE(good_run_ends_with_a_whole_file_and_a_clean_leave),
         CASE(nobody_leaves_before_the_report_is_done),
         CASE(rank_that_goes_silent_is_lost_and_the_others_end),
+        CASE(rank_0_that_stood_still_takes_nobody_for_lost),
         CASE(others_leave_when_rank_0_is_dead_and_their_jobs_have_ended),
         CASE(one_toggle_is_an_order_ahead_of_all_ranks),
         CASE(a_process_that_comes_late_gets_the_order_too),
