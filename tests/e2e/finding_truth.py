@@ -140,6 +140,17 @@ def check_straggler(ranktrace, folder, fault, cause):
     check_cost(fault, found["straggler"], step_ns(truth, steps) - step_ns(without, steps), step_ns(truth, steps))
 
 
+def check_limits(ranktrace, folder):
+    """Exit codes: 3 where a limit is passed, and the report is there all the same."""
+    for faults, condition, code in (([COPY[1]], "finding_counts.serious > 0", 3), ([], "finding_counts.serious > 0", 0),
+                                    ([], "causes.copies.share > 0.1%", 3), ([], "causes.copy.share > 0", 2)):
+        simulate(ranktrace, folder, FAST, faults)
+        done = subprocess.run([ranktrace, "report", "--fail-if", condition, folder / "run.rkt"], check=False,
+                              capture_output=True, text=True)
+        if done.returncode != code or "ANSWER" not in done.stdout or bool(done.stderr) != (code > 0):
+            failures.append(f"--fail-if {condition}: exit code {done.returncode}: {done.stderr}")
+
+
 def main():
     ranktrace = pathlib.Path(sys.argv[1]).resolve() / "bin" / "ranktrace"
     clean = 0
@@ -149,6 +160,7 @@ def main():
             check_causes(ranktrace, folder, title, settings, causes)
         for fault, cause in STRAGGLERS:
             check_straggler(ranktrace, folder, fault, cause)
+        check_limits(ranktrace, folder)
         for settings in CLEAN:
             for seed in range(1, SEEDS + 1):
                 simulate(ranktrace, folder, settings + [f"seed={seed}"], [])

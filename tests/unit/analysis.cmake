@@ -47,4 +47,5 @@ rkt_test(unit_key_tables SOURCES test_key_tables.c fake_run.c LINK rkt_analysis 
 rkt_test(unit_report_tables SOURCES test_report_tables.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_findings SOURCES test_findings.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_places SOURCES test_places.c fake_run.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_fail_if SOURCES test_fail_if.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_scenario SOURCES test_scenario.c LINK rkt_simulate LABELS unit)
