@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/clock_check.h"
 #include "analysis/stages.h"
 #include "analysis/steady.h"
 #include "analysis/step_table.h"
@@ -221,43 +223,22 @@ static enum rkt_status note_step_counts(struct rkt_result *result, struct rkt_ar
                         fewest, most);
 }
 
-/* Every rank must end after every other began; less, beyond the bounds, is a wrong stamp. */
-static bool breaks_causality(const struct rkt_result *result,
-                             const struct rkt_collective *collective)
-{
-    int64_t first_end_ns = INT64_MAX;
-    int64_t last_start_ns = INT64_MIN;
-    int64_t bound_ns = 0;
-
-    if (collective->start_spread_ns == RKT_NA || collective->func == RKT_NCCL_FUNC_BROADCAST ||
-        collective->func == RKT_NCCL_FUNC_REDUCE || collective->func == RKT_NCCL_FUNC_GATHER ||
-        collective->func == RKT_NCCL_FUNC_SCATTER || collective->func == RKT_NCCL_FUNC_SENDRECV ||
-        collective->func == RKT_NCCL_FUNC_UNKNOWN)
-        return false;
-    for (size_t i = 0; i < collective->participant_count; i++) {
-        const struct rkt_participant *part = &collective->participants[i];
-        int64_t own_bound_ns = result->ranks[part->rank].bound_ns;
-
-        first_end_ns = part->job_end_ns < first_end_ns ? part->job_end_ns : first_end_ns;
-        last_start_ns = part->job_start_ns > last_start_ns ? part->job_start_ns : last_start_ns;
-        bound_ns = own_bound_ns > bound_ns ? own_bound_ns : bound_ns;
-    }
-    return last_start_ns - first_end_ns > 2 * bound_ns;
-}
-
 static enum rkt_status note_causality(struct rkt_result *result, struct rkt_arena *arena,
                                       struct rkt_error *err)
 {
-    size_t broken = 0;
+    struct rkt_clock_check check;
+    enum rkt_status status = rkt_check_clocks(result, &check, err);
+    char who[64] = "";
 
-    for (size_t i = 0; i < result->collective_count; i++)
-        broken += breaks_causality(result, &result->collectives[i]);
-    if (broken == 0)
-        return RKT_OK;
+    if (status != RKT_OK || check.broken_count == 0)
+        return status;
+    if (check.rank != RKT_INDEX_NONE)
+        (void)snprintf(who, sizeof(who), "; rank %u is suspect in %zu of them",
+                       result->ranks[check.rank].rank, check.rank_count);
     return rkt_add_note(result, arena, 1, err,
                         "in %zu of %zu collectives a rank ended before another began, by more than "
-                        "the clocks' bounds: stamps, clocks or the matching are wrong there",
-                        broken, result->collective_count);
+                        "the clocks' bounds: stamps, clocks or the matching are wrong there%s",
+                        check.broken_count, result->collective_count, who);
 }
 
 enum rkt_status rkt_summarise(struct rkt_result *result, struct rkt_arena *arena,

@@ -3,6 +3,7 @@ rkt_test(unit_json_writer SOURCES test_json_writer.c LINK rkt_common LABELS unit
 rkt_test(unit_interval SOURCES test_interval.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_class SOURCES test_class.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_match SOURCES test_match.c fake_run.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_clock_check SOURCES test_clock_check.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_collective SOURCES test_collective.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_chrome SOURCES test_chrome.c fake_run.c LINK rkt_analysis LABELS unit)
 if(RKT_HAVE_SIMDJSON)
