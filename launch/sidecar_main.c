@@ -24,6 +24,7 @@
 #include "common/transport.h"
 #include "launch/free_port.h"
 #include "launch/own_address.h"
+#include "launch/rank_env.h"
 #include "launch/sidecar_options.h"
 
 #define SIDECAR_NICE 10
@@ -198,6 +199,21 @@ static void refuse_all(struct program *program, const struct rkt_error *err)
         usleep(RKT_PACE_MIN_NS / 1000);
 }
 
+/* Started by the mpiexec of another MPI, each sidecar would be rank 0 of a world of its own. */
+static enum rkt_status check_world(struct program *program, struct rkt_error *err)
+{
+    struct rkt_rank_env ranks;
+    enum rkt_status status = rkt_rank_env_read(environ, &ranks, err);
+
+    if (status != RKT_OK || ranks.rank_count <= 1 || rkt_transport_size(program->transport) > 1)
+        return status;
+    return rkt_fail(
+        err, RKT_ERR_MPI,
+        "%s started %d processes, but MPI finds only this one: use the mpirun of the MPI "
+        "that ranktrace was built with",
+        ranks.launcher, ranks.rank_count);
+}
+
 static enum rkt_status create(struct program *program, bool *has_refused, struct rkt_error *err)
 {
     enum rkt_status status;
@@ -212,6 +228,9 @@ static enum rkt_status create(struct program *program, bool *has_refused, struct
     /* From here on beside the job; until here it waits for us, and MPI_Init may not starve. */
     (void)nice(SIDECAR_NICE);
     rkt_log_init(rkt_transport_rank(program->transport));
+    status = check_world(program, err);
+    if (status != RKT_OK)
+        return status;
     describe_run(program);
     name_spool(program);
     status = create_aggregator(program, err);

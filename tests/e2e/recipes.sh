@@ -37,6 +37,14 @@ HOSTS=localhost GPUS=2 OUT=$work/node PATH=$work/bin:$PATH "$recipes/torchrun.sh
     >"$work/log" 2>&1 || fail "torchrun.sh: $(cat "$work/log")"
 [ "$(ranks "$work/node")" = 2 ] || fail "torchrun.sh: not two ranks: $(cat "$work/log")"
 
+# Started as by MPICH's Hydra: the MPI here does not know its processes from each other.
+PMI_RANK=1 PMI_SIZE=2 "$build/bin/ranktrace" run -o "$work/hydra" -- echo "the job ran" \
+    >"$work/log" 2>&1 || fail "with another MPI's mpiexec the job failed: $(cat "$work/log")"
+grep -q 'started 2 processes, but MPI finds only this one' "$work/log" ||
+    fail "another MPI's mpiexec is not said: $(cat "$work/log")"
+grep -q '^the job ran' "$work/log" || fail "the job did not run: $(cat "$work/log")"
+[ ! -e "$work/hydra/timeline.rkt" ] || fail "one of two ranks made a timeline"
+
 if /usr/bin/python3 -c 'import yaml' 2>/dev/null; then
     /usr/bin/python3 - "$recipes/mpijob.yaml" <<'PY'
 import sys, yaml
