@@ -5,6 +5,7 @@
 
 #include "common/array.h"
 #include "common/clock.h"
+#include "common/clock_burst.h"
 #include "common/run_message.h"
 
 struct child {
@@ -168,11 +169,22 @@ static void serve(struct rkt_clock_answer *answer, struct rkt_error *err)
     int rank = dequeue(answer);
     struct rkt_clock_message ready = {.type = RKT_BURST_READY,
                                       .burst = answer->children[rank].burst};
-    uint64_t limit_ns = now_ns(answer) + RKT_ANSWER_SPIN_NS;
+    uint64_t last_ns = now_ns(answer), limit_ns = last_ns + RKT_ANSWER_SPIN_NS;
+    uint64_t patience_ns = RKT_ANSWER_SPIN_NS, at_ns;
+    enum rkt_status status;
+    bool has_heard = false;
 
     say(answer, rank, &ready, err);
-    while (take(answer, rank, err) != RKT_END && now_ns(answer) < limit_ns) {
-    }
+    do {
+        status = take(answer, rank, err);
+        at_ns = now_ns(answer);
+        if (status == RKT_OK && !has_heard)
+            patience_ns = rkt_burst_patience_ns(at_ns - last_ns);
+        if (status == RKT_OK) {
+            has_heard = true;
+            last_ns = at_ns;
+        }
+    } while (status != RKT_END && at_ns < limit_ns && at_ns - last_ns <= patience_ns);
 }
 
 bool rkt_clock_answer_step(struct rkt_clock_answer *answer, struct rkt_error *err)

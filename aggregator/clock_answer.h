@@ -6,7 +6,8 @@
  * clock_answer - rank 0's side of the ping-pong: the reference clock.
  *
  * Bursts are served one child at a time, in order of their requests: two at once would delay
- * each other. While one is served this spins, RKT_ANSWER_SPIN_NS at most. Of every burst the
+ * each other. While one is served this spins, RKT_ANSWER_SPIN_NS at most, and no
+ * longer than clock_burst.h has patience once the child is silent. Of every burst the
  * exchanges that decide are kept, for the alignment at the end (the sidecars store all).
  *
  * Threads: one. Memory: two events per burst and rank.

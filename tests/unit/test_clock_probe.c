@@ -254,6 +254,51 @@ static void rank_0_on_a_busy_host_gives_a_wide_bound_not_none(void **state)
     rkt_arena_release(&arena);
 }
 
+/* A child that pings once, some reads of rank 0's clock after it asked, and never again. */
+struct silent_child {
+    struct rkt_loop_hub *hub;
+    uint64_t now_ns;
+    int reads;
+};
+
+static void send_up(struct silent_child *child, uint16_t type)
+{
+    const struct rkt_clock_message message = {.type = type, .burst = 1};
+    uint8_t buf[RKT_CLOCK_MESSAGE_BYTES_MAX];
+    struct rkt_error err = {0};
+
+    assert_rkt_ok(rkt_transport_send(rkt_loop_hub_transport(child->hub, 1), 0, RKT_TAG_CLOCK_UP,
+                                     buf, rkt_clock_message_encode(&message, buf), &err),
+                  err);
+    rkt_loop_hub_tick(child->hub);
+}
+
+static uint64_t read_and_ping_once(void *ctx)
+{
+    struct silent_child *child = ctx;
+
+    if (++child->reads == 20)
+        send_up(child, RKT_BURST_PING);
+    return child->now_ns += READ_NS;
+}
+
+static void rank_0_spins_no_longer_for_a_child_that_went_silent(void **state)
+{
+    struct world *world = *state;
+    struct silent_child child = {.hub = world->hub, .now_ns = 1000 * S};
+    struct rkt_clock_answer *answer;
+    struct rkt_error err = {0};
+
+    assert_rkt_ok(rkt_clock_answer_create(rkt_loop_hub_transport(world->hub, 0), read_and_ping_once,
+                                          &child, &answer, &err),
+                  err);
+    send_up(&child, RKT_BURST_REQUEST);
+    assert_true(rkt_clock_answer_step(answer, NULL));
+    assert_true(child.reads > 20);
+    assert_in_range(child.now_ns - 1000 * S, 300000, 400000);
+    rkt_clock_answer_destroy(answer);
+}
+
 static void silent_rank_0_ends_the_schedule_after_its_retries(void **state)
 {
     struct world *world = *state;
@@ -294,6 +339,7 @@ int main(void)
         CASE(repeated_bursts_come_about_every_ten_seconds),
         CASE(unanswered_request_is_given_up_and_tried_again),
         CASE(rank_0_on_a_busy_host_gives_a_wide_bound_not_none),
+        CASE(rank_0_spins_no_longer_for_a_child_that_went_silent),
         CASE(silent_rank_0_ends_the_schedule_after_its_retries),
         CASE(lost_messages_make_shorter_bursts_not_wrong_ones),
     };
