@@ -243,7 +243,7 @@ static void rank_0_on_a_busy_host_gives_a_wide_bound_not_none(void **state)
     struct rkt_clock_bursts bursts;
 
     rkt_arena_init(&arena, 16u << 20);
-    world->answer_gap_ns = 10 * RKT_BURST_SPIN_NS;
+    world->answer_gap_ns = UINT64_C(10) * RKT_BURST_SPIN_NS;
     rkt_clock_probe_schedule(side->probe, 3, 10 * MS, false);
     run_for(world, 10 * S);
     assert_true(rkt_clock_probe_is_idle(side->probe));
