@@ -202,30 +202,47 @@ static enum rkt_status write_run(struct rkt_store_writer *writer, const struct r
     return write_payload(writer, &head, (struct rkt_bytes){raw, raw_bytes}, err);
 }
 
-/* What a rename or a first write may replace. */
-static enum rkt_status check_target(const char *path, enum rkt_store_mode mode,
-                                    struct rkt_error *err)
+/* Else somebody gave it another name, or removed it, before it was locked. */
+static bool is_named(const char *path, const struct stat *st)
 {
+    struct stat named;
+
+    return stat(path, &named) == 0 && named.st_dev == st->st_dev && named.st_ino == st->st_ino;
+}
+
+/* Of two that open the same file one gets it, and the other knows. */
+static enum rkt_status claim(const struct rkt_store_writer *writer, bool is_new,
+                             struct rkt_error *err)
+{
+    bool is_locked = flock(writer->fd, LOCK_EX | LOCK_NB) == 0;
+    bool is_taken = !is_locked && errno == EWOULDBLOCK;
     struct stat st;
 
-    if (stat(path, &st) != 0)
-        return RKT_OK; /* open will say what is wrong */
-    if (mode == RKT_STORE_ATOMIC && !S_ISREG(st.st_mode))
-        return rkt_fail(err, RKT_ERR_INVALID, "%s is no regular file: give another output", path);
-    if (mode == RKT_STORE_LIVE && S_ISREG(st.st_mode) && st.st_size > 0)
+    if (fstat(writer->fd, &st) != 0)
+        return rkt_fail_errno(err, RKT_ERR_IO, "cannot look at %s", writer->path);
+    if (!S_ISREG(st.st_mode))
+        return RKT_OK; /* a device or a pipe holds nothing that could be lost */
+    if (is_taken || !is_named(writer->path, &st))
         return rkt_fail(err, RKT_ERR_INVALID,
-                        "%s exists already: remove it, or give another output", path);
+                        "%s is being written by another run: give another output", writer->path);
+    /* Where the file system has no locks, only who made the file knows that it is alone. */
+    if (st.st_size > 0 || (!is_locked && !is_new))
+        return rkt_fail(err, RKT_ERR_INVALID,
+                        "%s exists already: remove it, or give another output", writer->path);
     return RKT_OK;
 }
 
 static enum rkt_status open_live(struct rkt_store_writer *writer, struct rkt_error *err)
 {
-    writer->fd = open(writer->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    bool is_new;
+
+    writer->fd = open(writer->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    is_new = writer->fd >= 0;
+    if (!is_new && errno == EEXIST)
+        writer->fd = open(writer->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (writer->fd < 0)
         return rkt_fail_errno(err, RKT_ERR_IO, "cannot create %s", writer->path);
-    /* For those who would move it; where the file system has no locks, they cannot tell. */
-    (void)flock(writer->fd, LOCK_EX | LOCK_NB);
-    return RKT_OK;
+    return claim(writer, is_new, err);
 }
 
 static enum rkt_status open_partial(struct rkt_store_writer *writer, struct rkt_error *err)
@@ -249,6 +266,17 @@ static enum rkt_status open_partial(struct rkt_store_writer *writer, struct rkt_
                           writer->path);
 }
 
+/* By a name of its own, until the rename: which may replace a file, and nothing else. */
+static enum rkt_status open_atomic(struct rkt_store_writer *writer, struct rkt_error *err)
+{
+    struct stat st;
+
+    if (stat(writer->path, &st) == 0 && !S_ISREG(st.st_mode))
+        return rkt_fail(err, RKT_ERR_INVALID, "%s is no regular file: give another output",
+                        writer->path);
+    return open_partial(writer, err);
+}
+
 static enum rkt_status set_up(struct rkt_store_writer *writer, enum rkt_store_mode mode,
                               const struct rkt_run_info *run, struct rkt_error *err)
 {
@@ -258,9 +286,7 @@ static enum rkt_status set_up(struct rkt_store_writer *writer, enum rkt_store_mo
     writer->entries = calloc(RKT_STORE_INDEX_FRAMES_MAX, sizeof(*writer->entries));
     if (!writer->path || !writer->packer || !writer->entries)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a store");
-    status = check_target(writer->path, mode, err);
-    if (status == RKT_OK)
-        status = mode == RKT_STORE_LIVE ? open_live(writer, err) : open_partial(writer, err);
+    status = mode == RKT_STORE_LIVE ? open_live(writer, err) : open_atomic(writer, err);
     return status == RKT_OK ? write_run(writer, run, err) : status;
 }
 

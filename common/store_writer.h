@@ -26,7 +26,10 @@ enum rkt_store_mode {
     RKT_STORE_ATOMIC, /* another name until close succeeds; nothing is left on failure */
 };
 
-/* LIVE refuses a file with content (RKT_ERR_INVALID); ATOMIC replaces a regular file. */
+/*
+ * LIVE refuses a file with content, and one that another writer has open (RKT_ERR_INVALID), also
+ * where both make it at the same moment; ATOMIC replaces a regular file.
+ */
 enum rkt_status rkt_store_writer_create(const char *path, enum rkt_store_mode mode,
                                         const struct rkt_run_info *run,
                                         struct rkt_store_writer **writer_out,

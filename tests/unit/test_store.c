@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -287,6 +288,62 @@ static void a_live_store_never_overwrites(void **state)
         RKT_ERR_IO);
 }
 
+#define WRITERS 8
+
+/* In a child: 0 it has the file, and keeps it until `hold_fd` ends; 1 it was refused, and told why. */
+static int try_to_write(const char *path, int go_fd, int hold_fd, int said_fd)
+{
+    struct rkt_run_info run = sample_run();
+    struct rkt_store_writer *writer = NULL;
+    struct rkt_error err = {0};
+    enum rkt_status status;
+    char byte;
+
+    (void)!read(go_fd, &byte, 1); /* ends for all at once */
+    status = rkt_store_writer_create(path, RKT_STORE_LIVE, &run, &writer, &err);
+    if (write(said_fd, "", 1) != 1 || (status != RKT_OK && !strstr(err.text, "by another run")))
+        return 2;
+    (void)!read(hold_fd, &byte, 1);
+    rkt_store_writer_destroy(writer);
+    return status == RKT_OK ? 0 : 1;
+}
+
+static void of_runs_that_start_together_one_writes(void **state)
+{
+    struct fixture *fx = *state;
+    int go[2], hold[2], said[2], writing = 0, refused = 0;
+    pid_t children[WRITERS];
+    char byte;
+
+    assert_int_equal(pipe(go) | pipe(hold) | pipe(said), 0);
+    for (int i = 0; i < WRITERS; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) {
+            close(go[1]);
+            close(hold[1]);
+            _exit(try_to_write(fx->path, go[0], hold[0], said[1]));
+        }
+    }
+    close(go[1]);
+    for (int i = 0; i < WRITERS; i++)
+        assert_int_equal(read(said[0], &byte, 1), 1);
+    close(hold[1]);
+    for (int i = 0; i < WRITERS; i++) {
+        int code = 0;
+
+        assert_int_equal(waitpid(children[i], &code, 0), children[i]);
+        writing += WIFEXITED(code) && WEXITSTATUS(code) == 0;
+        refused += WIFEXITED(code) && WEXITSTATUS(code) == 1;
+    }
+    assert_int_equal(writing, 1);
+    assert_int_equal(refused, WRITERS - 1);
+    close(go[0]);
+    close(hold[0]);
+    close(said[0]);
+    close(said[1]);
+}
+
 /* Writes until the limit cuts a frame in two, and returns how many frames went in whole. */
 static size_t fill_until_full(struct rkt_store_writer *writer, const uint8_t *raw, size_t raw_bytes,
                               uint64_t *bytes_out)
@@ -423,6 +480,7 @@ int main(void)
         CASE(an_atomic_store_leaves_nothing_without_close),
         CASE(an_atomic_store_replaces_the_old_one_only_at_close),
         CASE(a_live_store_never_overwrites),
+        CASE(of_runs_that_start_together_one_writes),
         CASE(a_full_disk_keeps_every_whole_frame),
         CASE(wrong_frames_are_refused_and_not_written),
         CASE(more_frames_than_one_index_holds_are_indexed),
