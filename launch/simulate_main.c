@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ranktrace simulate - the timeline of a made-up job, and the truth about it. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "analysis/simulate/sim_run.h"
 #include "analysis/simulate/sim_store.h"
@@ -27,7 +29,7 @@ static const struct rkt_option OPTIONS[] = {
     {"store", 0, NULL, RKT_OPTION_STRING, offsetof(struct simulate_options, store),
      "single|sharded", "single", "sharded: FILE has node 0, each further node a file beside it"},
     {"force", 'f', NULL, RKT_OPTION_FLAG, offsetof(struct simulate_options, force), NULL, NULL,
-     "overwrite FILE"},
+     "overwrite files that exist"},
     {"truth", 0, NULL, RKT_OPTION_STRING, offsetof(struct simulate_options, truth), "FILE", NULL,
      "also write what the run really was, as JSON"},
     {"set", 's', NULL, RKT_OPTION_LIST, offsetof(struct simulate_options, set), "KEY=VALUE", NULL,
@@ -79,23 +81,60 @@ static enum rkt_status write_truth(const struct rkt_sim_run *run, const char *pa
     return status;
 }
 
-/* Before a minute's work, not after it. */
-static enum rkt_status check_outputs(const struct simulate_options *options, struct rkt_error *err)
-{
-    const char *const paths[] = {options->output, options->truth};
-
-    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-        struct stat st;
-
-        if (!options->force && paths[i] && stat(paths[i], &st) == 0 && S_ISREG(st.st_mode))
-            return rkt_fail(err, RKT_ERR_INVALID, "%s exists: --force overwrites it", paths[i]);
-    }
-    return RKT_OK;
-}
-
 static bool is_sharded(const struct simulate_options *options)
 {
     return strcmp(options->store, "sharded") == 0;
+}
+
+/* May be made, or written again. */
+static enum rkt_status check_output(const char *path, bool is_forced, struct rkt_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX] = ".";
+    struct stat st;
+
+    if (stat(path, &st) == 0)
+        return is_forced || !S_ISREG(st.st_mode)
+                   ? RKT_OK
+                   : rkt_fail(err, RKT_ERR_INVALID, "%s exists: --force overwrites it", path);
+    if (slash && snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path) >=
+                     (int)sizeof(folder))
+        return rkt_fail(err, RKT_ERR_INVALID, "the path of an output is too long");
+    if (access(folder, W_OK | X_OK) != 0)
+        return rkt_fail_errno(err, RKT_ERR_IO,
+                              "cannot create %s (is its folder there, and writable?)", path);
+    return RKT_OK;
+}
+
+/* However they are spelled: --output is not made before the end, so names are compared as well. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+
+    if (stat(a, &of_a) == 0 && stat(b, &of_b) == 0)
+        return of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+    while (strncmp(a, "./", 2) == 0)
+        a += 2;
+    while (strncmp(b, "./", 2) == 0)
+        b += 2;
+    return strcmp(a, b) == 0;
+}
+
+/* Before a minute's work, not after it. */
+static enum rkt_status check_outputs(const struct simulate_options *options,
+                                     const struct rkt_scenario *scenario, struct rkt_error *err)
+{
+    enum rkt_status status;
+
+    if (options->truth && is_same_file(options->truth, options->output))
+        return rkt_fail(err, RKT_ERR_INVALID, "--truth and --output are the same file, %s",
+                        options->output);
+    status = check_output(options->output, options->force, err);
+    if (status == RKT_OK && options->truth)
+        status = check_output(options->truth, options->force, err);
+    if (status == RKT_OK && is_sharded(options) && !options->force)
+        status = rkt_sim_store_check(scenario, options->output, err);
+    return status;
 }
 
 static enum rkt_status check_store(const struct simulate_options *options, struct rkt_error *err)
@@ -143,7 +182,7 @@ int main(int argc, char **argv)
     if (status == RKT_OK)
         status = read_scenario(&options, next < argc ? argv[next] : NULL, &scenario, &err);
     if (status == RKT_OK)
-        status = check_outputs(&options, &err);
+        status = check_outputs(&options, &scenario, &err);
     if (status == RKT_OK)
         status = simulate(&scenario, &options, &err);
     return rkt_command_exit(&COMMAND, status, &err);

@@ -312,6 +312,9 @@ enum rkt_status rkt_scenario_check(struct rkt_scenario *scenario, struct rkt_err
         return rkt_fail(err, RKT_ERR_INVALID,
                         "steps, backward-kernels and optimizer-kernels are 1 to 1000000, "
                         "forward-kernels up to that");
+    if (scenario->has_overlap > 1)
+        return rkt_fail(err, RKT_ERR_INVALID, "overlap is 0 or 1, not %llu",
+                        (unsigned long long)scenario->has_overlap);
     if (scenario->bucket_count > scenario->backward_kernels)
         return rkt_fail(err, RKT_ERR_INVALID, "%u buckets of %u kernels of backward",
                         scenario->bucket_count, scenario->backward_kernels);

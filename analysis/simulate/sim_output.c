@@ -20,16 +20,33 @@ struct rkt_sim_output {
     bool is_closed;
 };
 
-/* The path of a shard; NULL when memory is out. free(). */
-static char *shard_path(const struct rkt_sim_output *output, uint32_t i)
+/* NULL when memory is out. free(). */
+static char *shard_path(const char *index_path, const struct rkt_shard_info *shard)
 {
-    const char *slash = strrchr(output->path, '/');
-    int folder_len = slash ? (int)(slash - output->path) + 1 : 0;
+    const char *slash = strrchr(index_path, '/');
+    int folder_len = slash ? (int)(slash - index_path) + 1 : 0;
     char *path;
 
-    if (asprintf(&path, "%.*s%s", folder_len, output->path, output->shards[i].file) < 0)
+    if (asprintf(&path, "%.*s%s", folder_len, index_path, shard->file) < 0)
         return NULL;
     return path;
+}
+
+enum rkt_status rkt_sim_output_check(const char *path, const struct rkt_shard_info *shards,
+                                     uint32_t shard_count, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+
+    for (uint32_t i = 0; i < shard_count && status == RKT_OK; i++) {
+        char *shard = shard_path(path, &shards[i]);
+
+        if (!shard)
+            return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a path");
+        if (access(shard, F_OK) == 0)
+            status = rkt_fail(err, RKT_ERR_INVALID, "%s exists: --force overwrites it", shard);
+        free(shard);
+    }
+    return status;
 }
 
 static enum rkt_status open_index(struct rkt_sim_output *output, const struct rkt_run_info *run,
@@ -71,7 +88,7 @@ enum rkt_status rkt_sim_output_create(const char *path, const struct rkt_run_inf
 static void remove_shards(const struct rkt_sim_output *output)
 {
     for (uint32_t i = 0; i < output->closed_count; i++) {
-        char *path = shard_path(output, i);
+        char *path = shard_path(output->path, &output->shards[i]);
 
         if (path)
             unlink(path);
@@ -112,7 +129,7 @@ enum rkt_status rkt_sim_output_begin_node(struct rkt_sim_output *output, uint32_
 
     if (status != RKT_OK || node == 0 || output->shard_count == 0)
         return status;
-    path = shard_path(output, node - 1);
+    path = shard_path(output->path, &output->shards[node - 1]);
     if (!path)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a path");
     status =

@@ -30,7 +30,10 @@ struct rkt_sim_output;
 enum rkt_status rkt_sim_output_create(const char *path, const struct rkt_run_info *run,
                                       const struct rkt_shard_info *shards, uint32_t shard_count,
                                       struct rkt_sim_output **output_out, struct rkt_error *err);
-/* Without close: nothing is left. NULL is fine. */
+/* RKT_ERR_INVALID: a file that one of the shards would replace is there. */
+enum rkt_status rkt_sim_output_check(const char *path, const struct rkt_shard_info *shards,
+                                     uint32_t shard_count, struct rkt_error *err);
+/* Without close: nothing that it made is left. NULL is fine. */
 void rkt_sim_output_destroy(struct rkt_sim_output *output);
 
 /* From now on frames are this node's: 0, 1, ... */

@@ -291,6 +291,20 @@ static enum rkt_status write_node(const struct rkt_sim_run *run, struct rkt_sim_
     return status;
 }
 
+enum rkt_status rkt_sim_store_check(const struct rkt_scenario *scenario, const char *path,
+                                    struct rkt_error *err)
+{
+    struct rkt_shard_info *shards = calloc(scenario->node_count, sizeof(*shards));
+    enum rkt_status status;
+
+    if (!shards)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %u nodes", scenario->node_count);
+    describe_shards(scenario, rkt_scenario_id(scenario), shards);
+    status = rkt_sim_output_check(path, shards, scenario->node_count - 1, err);
+    free(shards);
+    return status;
+}
+
 enum rkt_status rkt_sim_store_write(const struct rkt_sim_run *run, const char *path,
                                     bool is_sharded, uint64_t *event_count_out,
                                     struct rkt_error *err)

@@ -14,9 +14,13 @@
 
 #include "analysis/simulate/sim_run.h"
 
+/* RKT_ERR_INVALID: a file is there that the sharded store of this scenario would replace beside `path`. */
+enum rkt_status rkt_sim_store_check(const struct rkt_scenario *scenario, const char *path,
+                                    struct rkt_error *err);
+
 /*
  * Replaces a file at `path`, which appears whole or not at all. `is_sharded`: it has the frames of
- * node 0, and those of each further node are in a file beside it.
+ * node 0, and those of each further node are in a file beside it, which are replaced as well.
  */
 enum rkt_status rkt_sim_store_write(const struct rkt_sim_run *run, const char *path,
                                     bool is_sharded, uint64_t *event_count_out,

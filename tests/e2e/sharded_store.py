@@ -222,10 +222,18 @@ def use_wrongly(folder):
     last = shard_of(broken, 7).name
     for path in broken.iterdir():
         path.unlink()
-    (broken / last).mkdir()
+    (broken / last).write_text("of another timeline")
     words = [word for line in SCENARIO for word in ("--set", line)]
     run("simulate", "-o", broken / "timeline.rkt", "--store", "sharded", *words, code=2)
-    check("what is left of it", os.listdir(broken), [last])
+    check("what is left of it", [(path.name, path.read_text()) for path in broken.iterdir()],
+          [(last, "of another timeline")])
+    simulate(broken / "timeline.rkt", "--store", "sharded", "--force")
+    check("with --force all are written", len(os.listdir(broken)), 1 + SHARDS)
+    for path in broken.iterdir():
+        path.unlink()
+    (broken / last).mkdir()  # which no file replaces
+    run("simulate", "-o", broken / "timeline.rkt", "--store", "sharded", "--force", *words, code=2)
+    check("what a failure leaves", os.listdir(broken), [last])
 
 
 def main():

@@ -138,12 +138,19 @@ def check_refusals(ranktrace, folder):
     for words, said in ((["-o", folder / "run.rkt"], "run.rkt exists: --force overwrites it"),
                         (["-o", folder / "new.rkt", "--truth", folder / "truth.json"],
                          "truth.json exists: --force overwrites it"),
+                        (["-f", "-o", "run.rkt", "--truth", folder / "run.rkt"], "are the same file"),
+                        (["-o", "new.rkt", "--truth", "./new.rkt"], "are the same file"),
+                        (["-s", "overlap=7"], "overlap is 0 or 1, not 7"),
                         ([scenario], "bad.scenario: line 2: unknown key 'rank': did you mean 'ranks'?"),
                         (["-s", "rank = 3"], "--set 'rank = 3': unknown key 'rank'")):
         done = subprocess.run([ranktrace, "simulate", *words], check=False, cwd=folder, text=True,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         check(said, (done.returncode, said in done.stderr, done.stderr.count("\n")), (2, True, 1))
     check("nothing is overwritten", (folder / "run.rkt").read_bytes() == before, True)
+    done = subprocess.run([ranktrace, "simulate", "-o", folder / "new.rkt", "--truth", folder / "none" / "truth.json"],
+                          check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    check("a truth without a folder, found before the work",
+          (done.returncode, done.stderr.count(b"\n"), (folder / "new.rkt").exists()), (1, 1, False))
 
 
 def main():
