@@ -14,6 +14,7 @@
  */
 
 #include "analysis/result.h"
+#include "analysis/team.h"
 #include "common/status.h"
 #include "common/store_reader.h"
 
@@ -22,12 +23,16 @@ struct rkt_analysis_options {
     const char *comm_kernel; /* regex of more comm kernels; NULL */
     double step_flops;       /* of a step, all ranks together; 0 unknown */
     double peak_flops;       /* that a GPU can do per second; 0 unknown */
+    struct rkt_team *team;   /* that shares the work (team.h); NULL: this process alone */
     uint64_t keep_bytes;     /* of whole traces that stay (trace_keeper.h); 0: none */
 };
 
 struct rkt_analysis;
 
-/* `reader` stays open for as long as the analysis lives. */
+/*
+ * `reader` stays open for as long as the analysis lives. RKT_END: this process is a member of the team,
+ * and its share is done; there is no analysis, and the end is for the caller to give.
+ */
 enum rkt_status rkt_analysis_create(struct rkt_store_reader *reader,
                                     const struct rkt_analysis_options *options,
                                     struct rkt_analysis **analysis_out, struct rkt_error *err);

@@ -92,10 +92,14 @@ static int64_t *end_of_stream(struct stream_end *streams, size_t *count,
     return &streams[(*count)++].end_ns;
 }
 
-static struct rkt_comm_arrival arrival_of(const struct rkt_work *work, int64_t ready_ns,
+static struct rkt_comm_arrival arrival_of(const struct rkt_rank_trace *trace,
+                                          const struct rkt_work *work, int64_t ready_ns,
                                           int64_t previous_end_ns)
 {
-    struct rkt_comm_arrival arrival = {.ready_ns = ready_ns, .late_ns = RKT_NA};
+    struct rkt_comm_arrival arrival = {.job_start_ns = rkt_rank_trace_job_ns(trace, work->start_ns),
+                                       .job_end_ns = rkt_rank_trace_job_ns(trace, work->end_ns),
+                                       .ready_ns = ready_ns,
+                                       .late_ns = RKT_NA};
 
     if (previous_end_ns == RKT_NA)
         return arrival;
@@ -127,10 +131,14 @@ enum rkt_status rkt_find_arrivals(struct rkt_rank_trace *trace, struct rkt_error
         if (work->work_class != RKT_WORK_COMM)
             continue;
         stream_end_ns = end_of_stream(streams, &stream_count, work);
-        arrivals[i] = arrival_of(work, ready_of(work, launches, launch_count),
+        arrivals[i] = arrival_of(trace, work, ready_of(work, launches, launch_count),
                                  stream_end_ns == NULL ? RKT_NA : *stream_end_ns);
         if (stream_end_ns != NULL)
             *stream_end_ns = work->end_ns;
+    }
+    for (size_t i = 0; i < trace->bucket_count; i++) {
+        trace->buckets[i].job_start_ns = rkt_rank_trace_job_ns(trace, trace->buckets[i].start_ns);
+        trace->buckets[i].job_end_ns = rkt_rank_trace_job_ns(trace, trace->buckets[i].end_ns);
     }
     free(launches);
     free(trace->arrivals);

@@ -17,7 +17,8 @@
 #include "analysis/result.h"
 #include "common/status.h"
 
-/* trace->arrivals for every work of a whole trace (only comm works are filled). RKT_ERR_NOMEM only. */
+/* trace->arrivals for every work of a whole trace (only comm works are filled), and the buckets' job
+ * times. RKT_ERR_NOMEM only. */
 enum rkt_status rkt_find_arrivals(struct rkt_rank_trace *trace, struct rkt_error *err);
 
 #endif

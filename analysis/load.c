@@ -3,15 +3,11 @@
 
 #include <stdlib.h>
 
+#include "analysis/candidates.h"
+#include "analysis/share.h"
 #include "analysis/stages.h"
 #include "analysis/trace_keeper.h"
 #include "common/clock_redo.h"
-
-/* A source that may be the main process of a rank. */
-struct candidate {
-    uint32_t rank;
-    size_t position; /* in the reader */
-};
 
 struct loading {
     struct rkt_store_reader *reader;
@@ -20,10 +16,8 @@ struct loading {
     struct rkt_loaded_ranks *loaded;
     struct rkt_result *result;
     struct rkt_arena *arena;
-    struct candidate *candidates; /* by rank, then in order of source */
-    size_t candidate_count;
-    uint32_t attempt; /* restart count whose processes are taken */
-    size_t other_attempt_count;
+    struct rkt_candidates candidates;
+    size_t *owners; /* by rank of the candidates; NULL: no team */
 };
 
 void rkt_loaded_ranks_release(struct rkt_loaded_ranks *loaded)
@@ -34,86 +28,12 @@ void rkt_loaded_ranks_release(struct rkt_loaded_ranks *loaded)
     *loaded = (struct rkt_loaded_ranks){0};
 }
 
-static int compare_candidates(const void *a, const void *b)
+static void add_damage(struct rkt_read_damage *to, const struct rkt_read_damage *damage)
 {
-    const struct candidate *x = a;
-    const struct candidate *y = b;
-
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    return (x->position > y->position) - (x->position < y->position);
-}
-
-/*
- * An elastic restart starts every rank anew, some as another rank: what its attempts did are
- * different jobs, of which the last one is taken, for all ranks the same.
- */
-static uint32_t choose_attempt(const struct rkt_store_reader *reader)
-{
-    uint32_t last = 0;
-
-    for (size_t i = 0; i < rkt_store_reader_source_count(reader); i++) {
-        const struct rkt_source_info *info = &rkt_store_reader_source(reader, i)->info;
-
-        if (info->role == RKT_ROLE_RANK && info->restart_count > last)
-            last = info->restart_count;
-    }
-    return last;
-}
-
-/* Of a process whose events lie in a file that is missing, the index file tells that it was. */
-static bool is_candidate(const struct loading *loading, const struct rkt_store_source *source)
-{
-    return source->info.role == RKT_ROLE_RANK &&
-           (source->has_events ||
-            rkt_store_reader_health(loading->reader)->unread_shard_count == 0);
-}
-
-/* A process that never knew its rank gets the next number, as a store of one such process does. */
-static enum rkt_status collect_candidates(struct loading *loading, struct rkt_error *err)
-{
-    size_t count = rkt_store_reader_source_count(loading->reader);
-    enum rkt_status status = RKT_OK;
-    uint32_t next_rank = 0;
-
-    loading->attempt = choose_attempt(loading->reader);
-    loading->candidates = calloc(count + 1, sizeof(*loading->candidates));
-    if (!loading->candidates)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu sources", count);
-    for (size_t i = 0; i < count; i++) {
-        const struct rkt_source_info *info = &rkt_store_reader_source(loading->reader, i)->info;
-
-        if (info->role == RKT_ROLE_RANK && info->rank_known && info->rank >= next_rank &&
-            info->rank < UINT32_MAX)
-            next_rank = info->rank + 1;
-    }
-    for (size_t i = 0; i < count && status == RKT_OK; i++) {
-        const struct rkt_store_source *source = rkt_store_reader_source(loading->reader, i);
-        const struct rkt_source_info *info = &source->info;
-        struct candidate *to = &loading->candidates[loading->candidate_count];
-
-        if (!is_candidate(loading, source))
-            continue;
-        if (info->restart_count != loading->attempt) {
-            loading->other_attempt_count++;
-            continue;
-        }
-        *to = (struct candidate){info->rank_known ? info->rank : next_rank++, i};
-        loading->candidate_count++;
-        if (!info->rank_known && info->file[0] != '\0')
-            status = rkt_add_note(loading->result, loading->arena, 1, err,
-                                  "the rank of %s is not in the timeline; it is shown as rank %u",
-                                  info->file, to->rank);
-        else if (!info->rank_known)
-            status = rkt_add_note(loading->result, loading->arena, 1, err,
-                                  "process %llu on %s did not know its rank; it is shown as rank "
-                                  "%u",
-                                  (unsigned long long)info->pid,
-                                  info->host[0] != '\0' ? info->host : "an unknown host", to->rank);
-    }
-    qsort(loading->candidates, loading->candidate_count, sizeof(*loading->candidates),
-          compare_candidates);
-    return status;
+    to->damaged_frames += damage->damaged_frames;
+    to->skipped_bytes += damage->skipped_bytes;
+    to->unknown_frames += damage->unknown_frames;
+    to->unknown_keys += damage->unknown_keys;
 }
 
 static bool has_step_marks(const struct rkt_rank_trace *trace)
@@ -143,68 +63,197 @@ static bool is_better(const struct rkt_rank_trace *trace, const struct rkt_rank_
     return trace->work_count > best->work_count;
 }
 
-/* Loads all candidates of one rank, keeps the main process. */
-static enum rkt_status load_rank(struct loading *loading, size_t first, size_t end,
-                                 size_t *source_out, struct rkt_error *err)
+/* Loads all candidates of a rank, keeps the main process. */
+static enum rkt_status load_rank(struct loading *loading, const struct rkt_candidate_rank *of,
+                                 struct rkt_loaded_rank *loaded, struct rkt_error *err)
 {
-    struct rkt_rank_trace *best = NULL;
-
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = of->first; i < of->end; i++) {
+        size_t position = loading->candidates.items[i].position;
         struct rkt_rank_trace *trace;
-        enum rkt_status status = rkt_rank_trace_load(
-            loading->reader, loading->candidates[i].position, &loading->rules, &trace, err);
+        enum rkt_status status =
+            rkt_rank_trace_load(loading->reader, position, &loading->rules, &trace, err);
 
-        if (status != RKT_OK) {
-            rkt_rank_trace_destroy(best);
+        if (status != RKT_OK)
             return status;
-        }
-        if (best && !is_better(trace, best)) {
+        for (size_t kind = 0; kind < RKT_EVENT_KIND_COUNT; kind++)
+            loaded->event_count += trace->source.event_counts[kind];
+        add_damage(&loaded->damage, &trace->damage);
+        if (loaded->trace && !is_better(trace, loaded->trace)) {
             rkt_rank_trace_destroy(trace);
             continue;
         }
-        rkt_rank_trace_destroy(best);
-        best = trace;
-        *source_out = loading->candidates[i].position;
-    }
-    loading->loaded->items[loading->loaded->count++].trace = best;
-    if (end - first == 1)
-        return RKT_OK;
-    return rkt_add_note(loading->result, loading->arena, 1, err,
-                        "%zu processes carried rank %u; process %llu is taken, the others are in "
-                        "no number",
-                        end - first, loading->candidates[first].rank,
-                        (unsigned long long)best->source.info.pid);
-}
-
-static enum rkt_status load_all(struct loading *loading, struct rkt_error *err)
-{
-    size_t count = loading->candidate_count;
-    struct rkt_result *result = loading->result;
-
-    loading->loaded->items = calloc(count + 1, sizeof(*loading->loaded->items));
-    result->ranks = RKT_ARENA_ARRAY(loading->arena, struct rkt_rank_result, count + 1);
-    if (!loading->loaded->items || !result->ranks)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu ranks", count);
-    for (size_t i = 0, next; i < count; i = next) {
-        struct rkt_rank_result *rank = &result->ranks[result->rank_count];
-        struct rkt_loaded_rank *loaded = &loading->loaded->items[result->rank_count];
-        enum rkt_status status;
-        size_t source = 0;
-
-        for (next = i;
-             next < count && loading->candidates[next].rank == loading->candidates[i].rank;)
-            next++;
-        status = load_rank(loading, i, next, &source, err);
-        rank->rank = loading->candidates[i].rank;
-        result->rank_count++;
-        if (status == RKT_OK)
-            status = rkt_rank_work(loading->options, loaded, loading->arena, rank, err);
-        if (status == RKT_OK)
-            status = rkt_trace_keeper_add(result->keeper, source, loaded->trace, err);
-        if (status != RKT_OK)
-            return status;
+        rkt_rank_trace_destroy(loaded->trace);
+        loaded->trace = trace;
+        loaded->source = position;
     }
     return RKT_OK;
+}
+
+static bool is_member(const struct loading *loading)
+{
+    return loading->owners && rkt_team_place(loading->options->team) > 0;
+}
+
+/* All that concerns one rank; where it is for the lead, it goes there and is let go of. */
+static enum rkt_status work_on_rank(struct loading *loading, size_t index, struct rkt_arena *arena,
+                                    struct rkt_error *err)
+{
+    struct rkt_rank_result *rank = &loading->result->ranks[index];
+    struct rkt_loaded_rank *loaded = &loading->loaded->items[index];
+    enum rkt_status status = load_rank(loading, &loading->candidates.ranks[index], loaded, err);
+
+    if (status == RKT_OK)
+        status = rkt_rank_work(loading->options, loaded, arena, rank, err);
+    if (status == RKT_OK && !loading->owners)
+        return rkt_trace_keeper_add(loading->result->keeper, loaded->source, loaded->trace, err);
+    if (status == RKT_OK)
+        status = rkt_rank_trace_thin(loaded->trace, err);
+    if (status == RKT_OK && is_member(loading))
+        status =
+            rkt_share_give(loading->options->team, &loading->candidates, index, loaded, rank, err);
+    return status;
+}
+
+static enum rkt_status work_alone(struct loading *loading, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 0; i < loading->candidates.rank_count && status == RKT_OK; i++)
+        status = work_on_rank(loading, i, loading->arena, err);
+    return status;
+}
+
+/* RKT_END: its share is done, or nobody needs it any more. */
+static enum rkt_status work_as_member(struct loading *loading, struct rkt_error *err)
+{
+    size_t place = rkt_team_place(loading->options->team);
+    enum rkt_status status = RKT_OK;
+    struct rkt_arena arena; /* of the rank that is worked on */
+
+    rkt_arena_init(&arena, loading->arena->limit_bytes);
+    for (size_t i = 0; i < loading->candidates.rank_count && status == RKT_OK; i++) {
+        if (loading->owners[i] != place)
+            continue;
+        status = work_on_rank(loading, i, &arena, err);
+        rkt_loaded_rank_release(&loading->loaded->items[i]);
+        rkt_arena_reset(&arena);
+    }
+    rkt_arena_release(&arena);
+    return status == RKT_OK ? RKT_END : status;
+}
+
+static enum rkt_status take_from_members(struct loading *loading, bool waits, struct rkt_error *err)
+{
+    const struct rkt_shared_ranks into = {.loaded = loading->loaded->items,
+                                          .ranks = loading->result->ranks,
+                                          .owners = loading->owners,
+                                          .arena = loading->arena};
+
+    return rkt_share_take(loading->options->team, &loading->candidates, waits, &into, err);
+}
+
+/* What the reader of this process says of sources, for a rank that another one read. */
+static enum rkt_status set_sources(struct loading *loading, struct rkt_error *err)
+{
+    for (size_t i = 0; i < loading->candidates.rank_count; i++) {
+        struct rkt_loaded_rank *loaded = &loading->loaded->items[i];
+        const struct rkt_store_source *source =
+            loaded->trace ? rkt_store_reader_source(loading->reader, loaded->source) : NULL;
+
+        if (!source)
+            return rkt_fail(err, RKT_ERR_INTERNAL, "process %zu left rank %u out",
+                            loading->owners[i], loading->candidates.ranks[i].rank);
+        if (loading->owners[i] != 0)
+            loaded->trace->source = *source;
+    }
+    return RKT_OK;
+}
+
+static enum rkt_status work_as_lead(struct loading *loading, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 0; i < loading->candidates.rank_count && status == RKT_OK; i++) {
+        if (loading->owners[i] == 0)
+            status = work_on_rank(loading, i, loading->arena, err);
+        if (status == RKT_OK && loading->owners[i] == 0)
+            status = take_from_members(loading, false, err);
+        if (status == RKT_END) /* all have given their end */
+            status = RKT_OK;
+    }
+    if (status == RKT_OK)
+        status = take_from_members(loading, true, err);
+    return status == RKT_END ? set_sources(loading, err) : status;
+}
+
+static enum rkt_status work(struct loading *loading, struct rkt_error *err)
+{
+    struct rkt_team *team = loading->options ? loading->options->team : NULL;
+    size_t count = loading->candidates.rank_count;
+    enum rkt_status status;
+
+    loading->loaded->items = calloc(count + 1, sizeof(*loading->loaded->items));
+    loading->loaded->count = count;
+    loading->result->ranks = RKT_ARENA_ARRAY(loading->arena, struct rkt_rank_result, count + 1);
+    if (!loading->loaded->items || !loading->result->ranks)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu ranks", count);
+    for (size_t i = 0; i < count; i++)
+        loading->result->ranks[i].rank = loading->candidates.ranks[i].rank;
+    loading->result->rank_count = count;
+    if (!team)
+        return work_alone(loading, err);
+    loading->owners = calloc(count + 1, sizeof(*loading->owners));
+    if (!loading->owners)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu ranks", count);
+    status = rkt_share_deal(&loading->candidates, rkt_team_size(team), loading->owners, err);
+    if (status != RKT_OK)
+        return status;
+    return is_member(loading) ? work_as_member(loading, err) : work_as_lead(loading, err);
+}
+
+/* ---- notes and counts ---- */
+
+static enum rkt_status note_unknown_ranks(struct loading *loading, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 0; i < loading->candidates.count && status == RKT_OK; i++) {
+        const struct rkt_candidate *item = &loading->candidates.items[i];
+        const struct rkt_source_info *info =
+            &rkt_store_reader_source(loading->reader, item->position)->info;
+
+        if (!info->rank_known && info->file[0] != '\0')
+            status = rkt_add_note(loading->result, loading->arena, 1, err,
+                                  "the rank of %s is not in the timeline; it is shown as rank %u",
+                                  info->file, item->rank);
+        else if (!info->rank_known)
+            status =
+                rkt_add_note(loading->result, loading->arena, 1, err,
+                             "process %llu on %s did not know its rank; it is shown as rank "
+                             "%u",
+                             (unsigned long long)info->pid,
+                             info->host[0] != '\0' ? info->host : "an unknown host", item->rank);
+    }
+    return status;
+}
+
+static enum rkt_status note_further_processes(struct loading *loading, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 0; i < loading->candidates.rank_count && status == RKT_OK; i++) {
+        const struct rkt_candidate_rank *of = &loading->candidates.ranks[i];
+        const struct rkt_store_source *taken =
+            rkt_store_reader_source(loading->reader, loading->loaded->items[i].source);
+
+        if (of->end - of->first > 1)
+            status =
+                rkt_add_note(loading->result, loading->arena, 1, err,
+                             "%zu processes carried rank %u; process %llu is taken, the "
+                             "others are in no number",
+                             of->end - of->first, of->rank, (unsigned long long)taken->info.pid);
+    }
+    return status;
 }
 
 struct tally {
@@ -224,13 +273,13 @@ static enum rkt_status tally_losses(void *ctx, const struct rkt_event *events, s
 
 static enum rkt_status note_attempts(struct loading *loading, struct rkt_error *err)
 {
-    if (loading->other_attempt_count == 0)
+    if (loading->candidates.other_attempt_count == 0)
         return RKT_OK;
     return rkt_add_note(
         loading->result, loading->arena, 1, err,
         "the job was restarted: the numbers are of its last attempt, restart %u; %zu "
         "processes of earlier attempts are in no number",
-        loading->attempt, loading->other_attempt_count);
+        loading->candidates.attempt, loading->candidates.other_attempt_count);
 }
 
 /* Sidecars tell what was lost on the way; helpers are counted, and no more. */
@@ -260,6 +309,28 @@ static enum rkt_status load_others(struct loading *loading, struct rkt_error *er
                         helper_count);
 }
 
+/* Damage that other processes met with in the sources that they read. */
+static enum rkt_status set_health(struct loading *loading, struct rkt_error *err)
+{
+    struct rkt_store_health *health = RKT_ARENA_ARRAY(loading->arena, struct rkt_store_health, 1);
+    struct rkt_read_damage sum = {0};
+
+    if (!health)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the health of a store");
+    for (size_t i = 0; loading->owners && i < loading->candidates.rank_count; i++) {
+        if (loading->owners[i] != 0)
+            add_damage(&sum, &loading->loaded->items[i].damage);
+    }
+    *health = *rkt_store_reader_health(loading->reader); /* final once all is read */
+    health->frame_count -= sum.damaged_frames;
+    health->damaged_frames += sum.damaged_frames;
+    health->skipped_bytes += sum.skipped_bytes;
+    health->unknown_frames += sum.unknown_frames;
+    health->unknown_keys += sum.unknown_keys;
+    loading->result->health = health;
+    return RKT_OK;
+}
+
 static void count_all(struct loading *loading)
 {
     struct rkt_result *result = loading->result;
@@ -267,11 +338,11 @@ static void count_all(struct loading *loading)
 
     for (size_t i = 0; i < count; i++) {
         const struct rkt_store_source *source = rkt_store_reader_source(loading->reader, i);
+        bool is_rank = source->info.role == RKT_ROLE_RANK;
 
-        for (size_t kind = 0; kind < RKT_EVENT_KIND_COUNT; kind++)
+        for (size_t kind = 0; kind < RKT_EVENT_KIND_COUNT && !is_rank; kind++)
             result->event_count += source->event_counts[kind];
-        if (source->info.role == RKT_ROLE_RANK &&
-            source->info.world_size > result->expected_rank_count)
+        if (is_rank && source->info.world_size > result->expected_rank_count)
             result->expected_rank_count = source->info.world_size;
     }
     if (result->run->rank_count > 0)
@@ -279,9 +350,36 @@ static void count_all(struct loading *loading)
     for (size_t i = 0; i < result->rank_count; i++) {
         const struct rkt_rank_trace *trace = result->ranks[i].trace;
 
+        result->event_count += loading->loaded->items[i].event_count;
         for (unsigned reason = 0; reason < RKT_LOSS_REASONS_MAX; reason++)
             result->loss_count += rkt_loss_is_of_records(reason) ? trace->losses[reason] : 0;
     }
+}
+
+/* In the order in which a reader of the notes expects them: the store, the job, its ranks. */
+static enum rkt_status load(struct loading *loading, struct rkt_error *err)
+{
+    enum rkt_status status =
+        rkt_load_shard_notes(loading->reader, loading->result, loading->arena, err);
+
+    if (status == RKT_OK)
+        status = rkt_candidates_find(loading->reader, &loading->candidates, err);
+    if (status == RKT_OK)
+        status = note_unknown_ranks(loading, err);
+    if (status == RKT_OK)
+        status = note_attempts(loading, err);
+    if (status == RKT_OK)
+        status = work(loading, err);
+    if (status == RKT_OK)
+        status = note_further_processes(loading, err);
+    if (status == RKT_OK)
+        status = load_others(loading, err);
+    if (status == RKT_OK)
+        status = set_health(loading, err);
+    if (status != RKT_OK)
+        return status;
+    count_all(loading);
+    return rkt_load_notes(loading->result, loading->arena, err);
 }
 
 enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
@@ -302,19 +400,8 @@ enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
     result->run = rkt_store_reader_run(reader);
     status = rkt_clock_redo_missing(reader, err);
     if (status == RKT_OK)
-        status = rkt_load_shard_notes(reader, result, arena, err);
-    if (status == RKT_OK)
-        status = collect_candidates(&loading, err);
-    if (status == RKT_OK)
-        status = note_attempts(&loading, err);
-    if (status == RKT_OK)
-        status = load_all(&loading, err);
-    if (status == RKT_OK)
-        status = load_others(&loading, err);
-    free(loading.candidates);
-    if (status != RKT_OK)
-        return status;
-    result->health = rkt_store_reader_health(reader); /* final once all is read */
-    count_all(&loading);
-    return rkt_load_notes(result, arena, err);
+        status = load(&loading, err);
+    rkt_candidates_release(&loading.candidates);
+    free(loading.owners);
+    return status;
 }

@@ -117,7 +117,7 @@ static enum rkt_status note_stamps(struct rkt_result *result, size_t position,
                               "rank %u: %llu records are of a clock (%s is the rank's) that no "
                               "clock record maps, and were left out",
                               rank, (unsigned long long)trace->unmapped_count,
-                              rkt_clock_name(rkt_clock_map_rank_clock(trace->clock)));
+                              rkt_clock_name((enum rkt_clock_id)trace->clock_id));
     if (status == RKT_OK && trace->early_count > 0)
         status = rkt_add_note(result, arena, 1, err,
                               "rank %u: %zu pieces of GPU work start before their own launch; "

@@ -78,19 +78,18 @@ static uint32_t step_index_of(const struct rkt_rank_result *rank, const struct r
     return RKT_INDEX_NONE;
 }
 
-static void fill_participant(const struct rkt_result *result, const struct handed *handed,
+static void fill_participant(const struct rkt_rank_trace *trace, const struct handed *handed,
                              const struct rkt_bucket *before, struct rkt_participant *to)
 {
     const struct rkt_bucket *bucket = handed->bucket;
-    const struct rkt_rank_trace *trace = result->ranks[handed->rank].trace;
 
     *to = (struct rkt_participant){.rank = handed->rank,
                                    .work = RKT_INDEX_NONE,
                                    .bucket = (uint32_t)(bucket - trace->buckets),
                                    .start_ns = bucket->start_ns,
                                    .end_ns = bucket->end_ns,
-                                   .job_start_ns = rkt_match_job_ns(trace, bucket->start_ns),
-                                   .job_end_ns = rkt_match_job_ns(trace, bucket->end_ns),
+                                   .job_start_ns = bucket->job_start_ns,
+                                   .job_end_ns = bucket->job_end_ns,
                                    .ready_ns = bucket->start_ns,
                                    .late_ns = RKT_NA};
     if (before != NULL)
@@ -111,7 +110,7 @@ static enum rkt_status add_collective(struct rkt_result *result, const struct ha
         const struct rkt_rank_trace *trace = result->ranks[first[i].rank].trace;
         const struct rkt_bucket *bucket = first[i].bucket;
 
-        fill_participant(result, &first[i], bucket > trace->buckets ? bucket - 1 : NULL,
+        fill_participant(trace, &first[i], bucket > trace->buckets ? bucket - 1 : NULL,
                          &participants[i]);
     }
     to = &list->items[list->count++];

@@ -6,11 +6,6 @@
 #define KERNEL_NAME_BYTES_MAX 256u
 #define PEERS_MAX 65536 /* ranks of a communicator whose AllToAll is recognised */
 
-int64_t rkt_match_job_ns(const struct rkt_rank_trace *trace, int64_t rank_ns)
-{
-    return trace->clock == NULL ? rank_ns : rkt_clock_map_to_job(trace->clock, rank_ns, NULL).ns;
-}
-
 const struct rkt_comm *rkt_match_find_comm(const struct rkt_rank_trace *trace, uint64_t comm_id)
 {
     for (size_t i = 0; i < trace->comm_count && comm_id != 0; i++) {
@@ -115,8 +110,8 @@ void rkt_match_unit_init(const struct rkt_rank_trace *trace, uint32_t rank, uint
     unit_out->rank = rank;
     unit_out->work = work;
     unit_out->stream_id = kernel->stream_id;
-    unit_out->start_ns = rkt_match_job_ns(trace, kernel->start_ns);
-    unit_out->end_ns = rkt_match_job_ns(trace, kernel->end_ns);
+    unit_out->start_ns = trace->arrivals[work].job_start_ns;
+    unit_out->end_ns = trace->arrivals[work].job_end_ns;
     unit_out->number = RKT_NUMBER_NONE;
     unit_out->seq = UINT64_MAX;
     unit_out->count = UINT64_MAX;

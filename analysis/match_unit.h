@@ -54,16 +54,13 @@ struct rkt_collective_list {
     size_t cap;
 };
 
-/* Job time of the rank; rank time where there is no map. */
-int64_t rkt_match_job_ns(const struct rkt_rank_trace *trace, int64_t rank_ns);
-
 /* The communicator as this rank knows it; NULL where it was not recorded. */
 const struct rkt_comm *rkt_match_find_comm(const struct rkt_rank_trace *trace, uint64_t comm_id);
 
 /* "ncclDevKernel_AllGather_RING_LL(args)" is an AllGather. */
 enum rkt_nccl_func rkt_match_func_of_kernel(const char *name);
 
-/* Fills a unit from comm work `work`; `names` is shared by all ranks. */
+/* Fills a unit from comm work `work`, whose arrival is known; `names` is shared by all ranks. */
 void rkt_match_unit_init(const struct rkt_rank_trace *trace, uint32_t rank, uint32_t work,
                          struct rkt_strtab *names, struct rkt_match_unit *unit_out);
 

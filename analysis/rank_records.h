@@ -97,6 +97,8 @@ struct rkt_op {
 
 /* Of a kernel of a collective: analysis/arrival.h. */
 struct rkt_comm_arrival {
+    int64_t job_start_ns; /* rank time where the rank is not aligned */
+    int64_t job_end_ns;
     int64_t ready_ns; /* INT64_MIN without a launch record */
     int64_t late_ns;  /* INT64_MIN for the first comm of its stream */
     bool is_queued;
@@ -105,6 +107,8 @@ struct rkt_comm_arrival {
 struct rkt_bucket {
     int64_t start_ns;
     int64_t end_ns;
+    int64_t job_start_ns; /* filled by arrival; rank time where the rank is not aligned */
+    int64_t job_end_ns;
     uint64_t bytes;
     uint64_t step;
     uint32_t index;

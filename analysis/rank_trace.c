@@ -37,6 +37,11 @@ enum rkt_status rkt_rank_trace_load(struct rkt_store_reader *reader, size_t posi
     return RKT_OK;
 }
 
+int64_t rkt_rank_trace_job_ns(const struct rkt_rank_trace *trace, int64_t rank_ns)
+{
+    return trace->clock ? rkt_clock_map_to_job(trace->clock, rank_ns, NULL).ns : rank_ns;
+}
+
 void rkt_rank_trace_destroy(struct rkt_rank_trace *trace)
 {
     if (!trace)

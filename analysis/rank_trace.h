@@ -33,10 +33,18 @@
 #include "common/strtab.h"
 
 struct rkt_lane_item;
+/* What a reader's health grew by. */
+struct rkt_read_damage {
+    uint64_t damaged_frames;
+    uint64_t skipped_bytes;
+    uint64_t unknown_frames;
+    uint64_t unknown_keys;
+};
 
 struct rkt_rank_trace {
     struct rkt_store_source source; /* who; how it ended */
-    struct rkt_clock_map *clock;
+    struct rkt_read_damage damage;  /* found when its records were read */
+    struct rkt_clock_map *clock;    /* NULL where another process worked on the rank */
     struct rkt_strtab *names;
 
     struct rkt_work *works; /* device order: start_ns, end_ns */
@@ -67,6 +75,7 @@ struct rkt_rank_trace {
 
     struct rkt_rank_gpus gpu;
     uint32_t work_counts[RKT_DEVICES_MAX]; /* pieces of GPU work by device_id; larger ids in none */
+    uint8_t clock_id;                      /* enum rkt_clock_id: that of rank time */
     uint32_t main_thread_id; /* of the step marks, else with most launches; 0 unknown */
     bool has_windows;        /* capture was not open all along: a window's edge, or a gap */
     bool has_gpu;            /* any GPU work: else a host view */
@@ -86,6 +95,9 @@ struct rkt_rank_trace {
 
 /* Name of a thread; "" unknown. */
 const char *rkt_rank_trace_thread_name(const struct rkt_rank_trace *trace, uint32_t thread_id);
+
+/* Job time, where `clock` is there; rank time where there is none, or the rank is not aligned. */
+int64_t rkt_rank_trace_job_ns(const struct rkt_rank_trace *trace, int64_t rank_ns);
 
 struct rkt_work_rules {
     const char *comm_kernel_regex; /* the user's --comm-kernel; NULL for none */

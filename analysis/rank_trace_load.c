@@ -100,10 +100,30 @@ static enum rkt_status make_clock(struct rkt_store_reader *reader, struct rkt_ra
     if (status == RKT_OK) {
         if (pairs->count > 1)
             qsort(pairs->items, pairs->count, sizeof(*pairs->items), compare_event_starts);
-        status = rkt_clock_map_create(choose_clock(&trace->source.info, raw), pairs->items,
+        trace->clock_id = (uint8_t)choose_clock(&trace->source.info, raw);
+        status = rkt_clock_map_create((enum rkt_clock_id)trace->clock_id, pairs->items,
                                       pairs->count, align, &trace->clock, err);
     }
     rkt_raw_trace_release(&node);
+    return status;
+}
+
+/* What is wrong with the source itself: its node's clock records are read for others, too. */
+static enum rkt_status walk(struct rkt_store_reader *reader, uint32_t source,
+                            struct rkt_raw_trace *raw, struct rkt_rank_trace *trace,
+                            struct rkt_error *err)
+{
+    const struct rkt_store_health *health = rkt_store_reader_health(reader);
+    struct rkt_store_health before = *health;
+    enum rkt_status status =
+        rkt_store_reader_walk(reader, source, trace->names, take_events, raw, err);
+
+    trace->damage = (struct rkt_read_damage){
+        .damaged_frames = health->damaged_frames - before.damaged_frames,
+        .skipped_bytes = health->skipped_bytes - before.skipped_bytes,
+        .unknown_frames = health->unknown_frames - before.unknown_frames,
+        .unknown_keys = health->unknown_keys - before.unknown_keys,
+    };
     return status;
 }
 
@@ -121,8 +141,7 @@ enum rkt_status rkt_raw_trace_load(struct rkt_store_reader *reader, size_t posit
     trace->names = rkt_strtab_create();
     if (!trace->names)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for names");
-    status =
-        rkt_store_reader_walk(reader, source->info.source, trace->names, take_events, raw, err);
+    status = walk(reader, source->info.source, raw, trace, err);
     if (status != RKT_OK)
         return status;
     trace->source = *source;

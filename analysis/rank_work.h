@@ -22,11 +22,15 @@
 #include "analysis/rank_trace.h"
 #include "common/arena.h"
 
-/* A rank's part of the memory behind a result. */
+/* A rank's part of the memory behind a result, and what reading it told. */
 struct rkt_loaded_rank {
     struct rkt_rank_trace *trace;
     struct rkt_interval_set exposed;
     struct rkt_name_times *names;
+
+    size_t source;        /* position in the reader of its main process */
+    uint64_t event_count; /* of all its candidates, likewise the damage */
+    struct rkt_read_damage damage;
 };
 
 void rkt_loaded_rank_release(struct rkt_loaded_rank *loaded);

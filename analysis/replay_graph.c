@@ -452,8 +452,7 @@ static void set_starts(struct maker *maker)
     size_t common = is_aligned ? out->graph.event_count : first_common_event(maker);
 
     for (uint32_t r = 0; r < out->graph.rank_count && is_aligned; r++)
-        out->start_ns[r] = rkt_match_job_ns(rank_of(maker, r)->trace,
-                                            row->by_rank[out->ranks[r]].step->window.start_ns);
+        out->start_ns[r] = row->by_rank[out->ranks[r]].step->job_start_ns;
     for (size_t i = 0; i < maker->post_count && common < out->graph.event_count; i++) {
         const struct post *post = &maker->posts[i];
 

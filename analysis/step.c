@@ -253,6 +253,9 @@ enum rkt_status rkt_find_steps(struct rkt_rank_trace *trace,
         set_host_windows(result);
     if (trace->has_windows && result->step_source != RKT_STEPS_WINDOW)
         mark_unrecorded(trace, result);
+    for (size_t i = 0; i < result->step_count; i++)
+        result->steps[i].job_start_ns =
+            rkt_rank_trace_job_ns(trace, result->steps[i].window.start_ns);
     result->run.is_host_view = !trace->has_gpu;
     result->outside = (struct rkt_window){.start_ns = result->run.start_ns,
                                           .end_ns = result->run.end_ns,

@@ -197,6 +197,19 @@ enum rkt_status rkt_store_reader_set_align(struct rkt_store_reader *reader, size
     return RKT_OK;
 }
 
+uint64_t rkt_store_reader_source_bytes(const struct rkt_store_reader *reader, size_t position)
+{
+    uint64_t sum_bytes = 0;
+
+    if (position < reader->frames.source_count) {
+        const struct rkt_store_range *range = &reader->frames.ranges[position];
+
+        for (size_t i = range->first; i < range->first + range->count; i++)
+            sum_bytes += reader->frames.entries.items[i].frame_bytes;
+    }
+    return sum_bytes;
+}
+
 /* ---- walk ---- */
 
 struct walk {

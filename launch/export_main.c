@@ -63,15 +63,34 @@ static enum rkt_status write_format(const struct rkt_result *result, void *ctx, 
     return format->run(result, out, err);
 }
 
-static enum rkt_status export(const struct export_options *options, int path_count, char **paths,
-                              struct rkt_error *err) {
+static enum rkt_status write_timeline(const char *store, const struct export_options *options,
+                                      const struct export_format *format, struct rkt_error *err)
+{
+    struct rkt_store_reader *reader = NULL;
+    struct rkt_analysis *analysis = NULL;
+    enum rkt_status status = rkt_store_reader_open(store, &reader, err);
+
+    if (status == RKT_OK)
+        status = rkt_analysis_create(reader, &options->analysis, &analysis, err);
+    if (status == RKT_OK)
+        status = rkt_result_file_write(rkt_analysis_result(analysis), write_format, (void *)format,
+                                       options->output, err);
+    rkt_analysis_destroy(analysis);
+    rkt_store_reader_close(reader);
+    return status;
+}
+
+static enum rkt_status export_one(const struct export_options *options, int path_count,
+                                  char **paths, struct rkt_error *err)
+{
     const struct export_format *format = find_format(options->format);
 
-        if (!format) return rkt_fail(err, RKT_ERR_INVALID, "unknown format '%s': there is chrome",
-                                     options->format);
-        if (path_count != 1) return rkt_fail_usage(&COMMAND, "one timeline", err);
-        return rkt_result_file_write(paths[0], &options->analysis, write_format, (void *)format,
-                                     options->output, err);
+    if (!format)
+        return rkt_fail(err, RKT_ERR_INVALID, "unknown format '%s': there is chrome",
+                        options->format);
+    if (path_count != 1)
+        return rkt_fail_usage(&COMMAND, "one timeline", err);
+    return write_timeline(paths[0], options, format, err);
 }
 
 int main(int argc, char **argv)
@@ -82,6 +101,6 @@ int main(int argc, char **argv)
     enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
 
     if (status == RKT_OK)
-        status = export(&options, argc - next, argv + next, &err);
+        status = export_one(&options, argc - next, argv + next, &err);
     return rkt_command_exit(&COMMAND, status, &err);
 }

@@ -5,9 +5,29 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-static int spawn(const char *program, const char *argument, pid_t *pid_out)
+#include "launch/rank_env.h"
+#include "launch/sidecar_start.h"
+
+/* Texts stay the environment's; NULL: no memory. */
+static char **copy_without_mpi(char *const *env)
+{
+    size_t count = 0;
+    char **copy;
+
+    while (env[count])
+        count++;
+    copy = calloc(count + 1, sizeof(*copy));
+    for (size_t i = 0, kept = 0; copy && i < count; i++) {
+        if (!rkt_env_is_for_mpi(env[i]))
+            copy[kept++] = env[i];
+    }
+    return copy;
+}
+
+static int spawn(const char *program, const char *argument, char *const *env, pid_t *pid_out)
 {
     const char *args[] = {program, argument, NULL};
     posix_spawn_file_actions_t actions;
@@ -26,19 +46,28 @@ static int spawn(const char *program, const char *argument, pid_t *pid_out)
     if (failure == 0)
         failure = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     if (failure == 0)
-        failure =
-            posix_spawn(pid_out, program, &actions, &attributes, (char *const *)args, environ);
+        failure = posix_spawn(pid_out, program, &actions, &attributes, (char *const *)args, env);
     (void)posix_spawnattr_destroy(&attributes);
 destroy_actions:
     (void)posix_spawn_file_actions_destroy(&actions);
     return failure;
 }
 
-enum rkt_status rkt_helper_start(const char *program, const char *argument, pid_t *pid_out,
-                                 struct rkt_error *err)
+enum rkt_status rkt_helper_start(const char *program, const char *argument, bool is_apart,
+                                 pid_t *pid_out, struct rkt_error *err)
 {
-    errno = spawn(program, argument, pid_out);
-    if (errno != 0)
+    char **env = is_apart ? copy_without_mpi(environ) : environ;
+    int failure;
+
+    if (!env)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to start %s", program);
+    if (is_apart)
+        rkt_widen_core_binding();
+    failure = spawn(program, argument, env, pid_out);
+    if (is_apart)
+        free(env);
+    errno = failure;
+    if (failure != 0)
         return rkt_fail_errno(err, RKT_ERR_IO, "cannot start %s", program);
     return RKT_OK;
 }

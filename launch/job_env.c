@@ -8,8 +8,6 @@
 /* More than this module ever adds. */
 #define ADDED_MAX 16
 
-static const char *const REMOVED_PREFIXES[] = {"PMIX_", "PMI_", "OMPI_MCA_orte_", "OMPI_MCA_ess_"};
-
 /* Which job, and which step of it: the same on all ranks. */
 static const char *const JOB_NAMES[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID",
                                         "SLURM_STEP_ID"};
@@ -25,15 +23,6 @@ struct builder {
     size_t count;
     bool is_out_of_memory;
 };
-
-static bool is_removed(const char *text)
-{
-    for (size_t i = 0; i < sizeof(REMOVED_PREFIXES) / sizeof(REMOVED_PREFIXES[0]); i++) {
-        if (strncmp(text, REMOVED_PREFIXES[i], strlen(REMOVED_PREFIXES[i])) == 0)
-            return true;
-    }
-    return false;
-}
 
 static bool is_variable(const char *text, const char *name)
 {
@@ -134,7 +123,7 @@ enum rkt_status rkt_job_env_build(char *const *env, const struct rkt_job_env_pla
     if (!builder.texts)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for an environment of %zu variables", count);
     for (size_t i = 0; i < count; i++) {
-        if (!plan->has_mpi_sidecar || !is_removed(env[i]))
+        if (!plan->has_mpi_sidecar || !rkt_env_is_for_mpi(env[i]))
             builder.texts[builder.count++] = env[i];
     }
     add_ranks(&builder, plan);

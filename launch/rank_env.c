@@ -27,6 +27,17 @@ static const struct launcher LAUNCHERS[] = {
     {"PMIx", NULL, "PMIX_RANK", NULL, NULL, NULL, true},
 };
 
+static const char *const MPI_PREFIXES[] = {"PMIX_", "PMI_", "OMPI_MCA_orte_", "OMPI_MCA_ess_"};
+
+bool rkt_env_is_for_mpi(const char *text)
+{
+    for (size_t i = 0; i < sizeof(MPI_PREFIXES) / sizeof(MPI_PREFIXES[0]); i++) {
+        if (strncmp(text, MPI_PREFIXES[i], strlen(MPI_PREFIXES[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
 const char *rkt_env_get(char *const *env, const char *name)
 {
     size_t len = strlen(name);

@@ -32,6 +32,9 @@ struct rkt_rank_env {
 /* The value of `name` in `env` (NULL-terminated NAME=VALUE texts), or NULL. */
 const char *rkt_env_get(char *const *env, const char *name);
 
+/* Of a NAME=value text: by such a variable MPI_Init would find the other ranks, and attach to them. */
+bool rkt_env_is_for_mpi(const char *text);
+
 /* RKT_ERR_INVALID: a variable of the launcher holds no number, or one out of range. */
 enum rkt_status rkt_rank_env_read(char *const *env, struct rkt_rank_env *ranks_out,
                                   struct rkt_error *err);

@@ -50,21 +50,8 @@ static enum rkt_status write_file(rkt_result_writer_fn write, void *ctx,
     return status;
 }
 
-enum rkt_status rkt_result_file_write(const char *store, const struct rkt_analysis_options *options,
-                                      rkt_result_writer_fn write, void *ctx, const char *output,
-                                      struct rkt_error *err)
+enum rkt_status rkt_result_file_write(const struct rkt_result *result, rkt_result_writer_fn write,
+                                      void *ctx, const char *output, struct rkt_error *err)
 {
-    struct rkt_store_reader *reader = NULL;
-    struct rkt_analysis *analysis = NULL;
-    enum rkt_status status = rkt_store_reader_open(store, &reader, err);
-
-    if (status == RKT_OK)
-        status = rkt_analysis_create(reader, options, &analysis, err);
-    if (status == RKT_OK && output)
-        status = write_file(write, ctx, rkt_analysis_result(analysis), output, err);
-    else if (status == RKT_OK)
-        status = write(rkt_analysis_result(analysis), ctx, stdout, err);
-    rkt_analysis_destroy(analysis);
-    rkt_store_reader_close(reader);
-    return status;
+    return output ? write_file(write, ctx, result, output, err) : write(result, ctx, stdout, err);
 }

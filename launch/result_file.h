@@ -3,9 +3,9 @@
 #define RKT_LAUNCH_RESULT_FILE_H
 
 /*
- * result_file - analyse a timeline and write what was found: whole or not at all.
+ * result_file - write what an analysis found: whole or not at all.
  *
- * Place:   store -> analysis -> [result_file] -> a file, or standard output.
+ * Place:   analysis -> [result_file] -> a file, or standard output.
  * On error: a file keeps another name until it is whole; half a report looks like a report.
  *          A device, a pipe or a link is written into and stays what it is.
  * Threads: main.
@@ -53,9 +53,8 @@ typedef enum rkt_status (*rkt_result_writer_fn)(const struct rkt_result *result,
             "that a GPU of the job can do per second, such as 989e12"                             \
     }
 
-/* `output` NULL: standard output. `store` is a timeline or the folder of a run. */
-enum rkt_status rkt_result_file_write(const char *store, const struct rkt_analysis_options *options,
-                                      rkt_result_writer_fn write, void *ctx, const char *output,
-                                      struct rkt_error *err);
+/* `output` NULL: standard output. */
+enum rkt_status rkt_result_file_write(const struct rkt_result *result, rkt_result_writer_fn write,
+                                      void *ctx, const char *output, struct rkt_error *err);
 
 #endif

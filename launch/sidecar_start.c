@@ -13,7 +13,7 @@
 #define SIDECAR_CPUS_MAX 8192
 #define EXIT_CANNOT_EXEC 127
 
-static void widen_core_binding(void)
+void rkt_widen_core_binding(void)
 {
     cpu_set_t *all = CPU_ALLOC(SIDECAR_CPUS_MAX);
     size_t all_bytes = CPU_ALLOC_SIZE(SIDECAR_CPUS_MAX);
@@ -68,7 +68,7 @@ static _Noreturn void become_sidecar(const struct rkt_sidecar_config *config, in
     (void)dup2(null_fd, STDIN_FILENO);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* the job's stdout is the job's alone */
     (void)fcntl(control_fd, F_SETFD, 0);
-    widen_core_binding();
+    rkt_widen_core_binding();
     set_signals();
     execv(config->program, (char *const *)args);
     _exit(EXIT_CANNOT_EXEC);

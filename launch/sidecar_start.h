@@ -26,6 +26,9 @@ struct rkt_sidecar_config {
     bool is_per_node;
 };
 
+/* This process may use every core that the cpuset allows. */
+void rkt_widen_core_binding(void);
+
 /* *control_fd_out is the supervisor's end, closed on exec. */
 enum rkt_status rkt_sidecar_start(const struct rkt_sidecar_config *config, pid_t *pid_out,
                                   int *control_fd_out, struct rkt_error *err);

@@ -197,7 +197,8 @@ static void start_helper(struct supervisor *super, enum helper_kind kind, const 
 {
     struct rkt_error err;
 
-    if (rkt_helper_start(program, argument, &super->helper_pid, &err) != RKT_OK) {
+    if (rkt_helper_start(program, argument, kind == HELPER_REPORT, &super->helper_pid, &err) !=
+        RKT_OK) {
         rkt_log(RKT_LOG_WARN, COMP, "a helper cannot be started", "reason=\"%s\"", err.text);
         super->helper_pid = 0;
         return;

@@ -226,6 +226,7 @@ struct rkt_step_result *fake_add_step(struct fake_run *run, size_t rank, int64_t
     *step = (struct rkt_step_result){.number = result->step_count++,
                                      .host_start_ns = start_ns,
                                      .host_end_ns = end_ns,
+                                     .job_start_ns = start_ns,
                                      .own_work_ns = RKT_NA,
                                      .window = {.start_ns = start_ns, .end_ns = end_ns}};
     return step;

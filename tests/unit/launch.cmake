@@ -7,6 +7,9 @@ rkt_test(unit_hold SOURCES test_hold.c LINK rkt_launch LABELS unit)
 rkt_test(unit_mpi_watch SOURCES test_mpi_watch.c LINK rkt_launch LABELS unit)
 rkt_test(unit_sidecar_options SOURCES test_sidecar_options.c LINK rkt_launch LABELS unit)
 rkt_test(unit_fan_in SOURCES test_fan_in.c LINK rkt_launch LABELS unit)
+rkt_test(unit_report_team
+         SOURCES test_report_team.c store_maker.c sample.c ${PROJECT_SOURCE_DIR}/launch/report_team.c
+         LINK rkt_launch rkt_common LABELS unit)
 rkt_test(unit_free_port SOURCES test_free_port.c LINK rkt_launch LABELS unit)
 rkt_test(unit_own_address SOURCES test_own_address.c LINK rkt_launch LABELS unit)
 rkt_test(unit_window_options SOURCES test_window_options.c LINK rkt_launch LABELS unit)

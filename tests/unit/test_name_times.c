@@ -147,9 +147,9 @@ static void sums_are_those_of_the_records_of_the_steps(void **state)
                     struct sums got = walk(&run, KINDS[k], first, last);
                     struct sums want = look_at_records(&run, KINDS[k], first, last);
 
-                    for (size_t i = 0; i < NAMES; i++)
-                        got.count[i] = want.count[i]; /* kept of lines alone */
-                    if (memcmp(&got, &want, sizeof(got)) != 0)
+                    /* how often is kept of lines alone */
+                    if (memcmp(got.ns, want.ns, sizeof(got.ns)) != 0 || got.known != want.known ||
+                        memcmp(got.order, want.order, sizeof(got.order)) != 0)
                         fail_msg("seed %u, kind %d, steps %u to %u", seed, KINDS[k], first, last);
                 }
             }
