@@ -48,7 +48,7 @@ static const struct rkt_option OPTIONS[] = {
     {"output", 'o', NULL, RKT_OPTION_STRING, FIELD(output), "FILE", NULL,
      "write to FILE, not to the terminal"},
     {"tables", 't', NULL, RKT_OPTION_STRING, FIELD(tables), "LIST", NULL,
-     "under the page: kernels, operators, copies, calls, streams, idle or all"},
+     "under the page: kernels, operators, copies, calls, streams, idle, buckets, or all"},
     {"sort", 0, NULL, RKT_OPTION_STRING, FIELD(sort), "COLUMN", NULL,
      "order tables by one of their numbers, largest first; its name is that of the JSON report"},
     {"top", 0, NULL, RKT_OPTION_U32, FIELD(top), "N", NULL, "rows of each table (default: 10)"},

@@ -12,16 +12,18 @@
 
 #include <stdio.h>
 
+#include "analysis/key_table.h"
 #include "analysis/result.h"
 #include "common/status.h"
 
 #define RKT_REPORT_SCHEMA_VERSION 1
 
 #define RKT_REPORT_TOP 10
+#define RKT_REPORT_BUCKETS (1u << RKT_TABLE_COUNT) /* of a view's tables: gradient buckets */
 
 /* What of a result a person wants to see beside the page; JSON has everything. All zero: the page. */
 struct rkt_report_view {
-    uint32_t tables;  /* bit i: the key table i (key_table.h) */
+    uint32_t tables;  /* bit i: the key table i (key_table.h); RKT_REPORT_BUCKETS */
     const char *sort; /* a column of theirs; NULL, or a table that lacks it: as it stands */
     size_t top;       /* rows of each; 0: RKT_REPORT_TOP */
 };

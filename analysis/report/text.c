@@ -378,7 +378,6 @@ static enum rkt_status print_page(const struct rkt_result *result, FILE *out, st
     rkt_text_scaling(result, out);
     rkt_text_causes(result, out);
     status = rkt_text_gpu(result, out, err);
-    rkt_text_buckets(result, out);
     if (status == RKT_OK)
         status = rkt_text_collectives(result, out, err);
     if (status != RKT_OK)
@@ -401,6 +400,8 @@ enum rkt_status rkt_report_write_text(const struct rkt_result *result,
         print_nothing(result, out);
     if (status == RKT_OK && view)
         status = rkt_text_tables(result, view, out, err);
+    if (status == RKT_OK && view && (view->tables & RKT_REPORT_BUCKETS))
+        rkt_text_buckets(result, view->top > 0 ? view->top : RKT_REPORT_TOP, out);
     if (status != RKT_OK)
         return status;
     if (fflush(out) != 0 || ferror(out))

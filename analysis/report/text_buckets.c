@@ -3,18 +3,19 @@
 #include "analysis/report/text_format.h"
 #include "analysis/report/text_parts.h"
 
-#define ROWS_MAX 6
-
-void rkt_text_buckets(const struct rkt_result *result, FILE *out)
+void rkt_text_buckets(const struct rkt_result *result, size_t top, FILE *out)
 {
-    if (result->bucket_count == 0)
+    (void)fputc('\n', out);
+    if (result->bucket_count == 0) {
+        rkt_text_line(out, "BUCKETS: no gradient bucket was recognised");
         return;
+    }
     rkt_text_line(out,
                   "BUCKETS (ms, medians; launch, ready, start: from the begin of backward, on the "
                   "host and the GPU)");
     (void)fprintf(out, "  bucket%10s%9s%9s%9s%8s%9s%10s%9s%10s\n", "size", "launch", "ready",
                   "start", "queued", "wait", "transfer", "exposed", "GB/s bus");
-    for (size_t i = 0; i < result->bucket_count && i < ROWS_MAX; i++) {
+    for (size_t i = 0; i < result->bucket_count && i < top; i++) {
         const struct rkt_bucket_row *row = &result->buckets[i];
 
         (void)fprintf(out, "  %6u%10s%9s%9s%9s%8s%9s%10s%9s%10s\n", row->index,
@@ -24,8 +25,6 @@ void rkt_text_buckets(const struct rkt_result *result, FILE *out)
                       rkt_cell_ms(row->transfer_ns).text, rkt_cell_ms(row->exposed_ns).text,
                       rkt_cell_gb_per_s(row->busbw_bytes_per_s).text);
     }
-    if (result->bucket_count > ROWS_MAX)
-        rkt_text_line(out, "  (%zu more; all are in the JSON report)",
-                      result->bucket_count - ROWS_MAX);
-    (void)fputc('\n', out);
+    if (result->bucket_count > top)
+        rkt_text_line(out, "  (%zu more; --top N shows N)", result->bucket_count - top);
 }

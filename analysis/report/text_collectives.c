@@ -5,7 +5,7 @@
 #include "analysis/report/text_format.h"
 #include "analysis/report/text_parts.h"
 
-#define ROWS_MAX 8
+#define ROWS_MAX 5
 #define LAST_BYTES_MAX 22 /* up to column 100 */
 
 /* "r1 93%, r0 7%" of the collectives whose last rank can be told. */

@@ -27,8 +27,8 @@ enum rkt_status rkt_text_gpu(const struct rkt_result *result, FILE *out, struct 
 /* The line on the straggler's GPU, if that is why it computes longer. */
 void rkt_text_gpu_cause(const struct rkt_result *result, FILE *out);
 
-/* One row per gradient bucket of a step; nothing without. */
-void rkt_text_buckets(const struct rkt_result *result, FILE *out);
+/* One row per gradient bucket of a step, the first `top` of them. */
+void rkt_text_buckets(const struct rkt_result *result, size_t top, FILE *out);
 
 /* One row per func, size and number of ranks. */
 enum rkt_status rkt_text_collectives(const struct rkt_result *result, FILE *out,

@@ -5,7 +5,15 @@
 #include "analysis/key_table.h"
 #include "analysis/report/report.h"
 
-#define ALL_TABLES ((1u << RKT_TABLE_COUNT) - 1)
+#define KEY_TABLES ((1u << RKT_TABLE_COUNT) - 1)
+#define ALL_TABLES (KEY_TABLES | RKT_REPORT_BUCKETS)
+
+static const char BUCKETS[] = "buckets";
+
+static bool is_word(const char *word, size_t len_bytes, const char *name)
+{
+    return strlen(name) == len_bytes && memcmp(name, word, len_bytes) == 0;
+}
 
 /* "kernels, operators, ..." */
 static void list_tables(char *text, size_t text_bytes)
@@ -15,21 +23,23 @@ static void list_tables(char *text, size_t text_bytes)
     for (int id = 0; id < RKT_TABLE_COUNT && used < text_bytes; id++)
         used += (size_t)snprintf(text + used, text_bytes - used, "%s, ",
                                  rkt_table_form((enum rkt_table_id)id)->name);
+    (void)snprintf(text + used, text_bytes - used, "%s, ", BUCKETS);
 }
 
 static bool add_table(const char *word, size_t len_bytes, uint32_t *tables)
 {
     for (int id = 0; id < RKT_TABLE_COUNT; id++) {
-        const char *name = rkt_table_form((enum rkt_table_id)id)->name;
-
-        if (strlen(name) == len_bytes && memcmp(name, word, len_bytes) == 0) {
+        if (is_word(word, len_bytes, rkt_table_form((enum rkt_table_id)id)->name)) {
             *tables |= 1u << id;
             return true;
         }
     }
-    if (len_bytes != 3 || memcmp(word, "all", 3) != 0)
+    if (is_word(word, len_bytes, BUCKETS))
+        *tables |= RKT_REPORT_BUCKETS;
+    else if (is_word(word, len_bytes, "all"))
+        *tables = ALL_TABLES;
+    else
         return false;
-    *tables = ALL_TABLES;
     return true;
 }
 
@@ -53,8 +63,8 @@ static enum rkt_status parse_tables(const char *text, uint32_t *tables, struct r
 /* Of the first of the tables, which has it as little as the others. */
 static enum rkt_status refuse_column(const char *name, uint32_t tables, struct rkt_error *err)
 {
-    const struct rkt_table_form *form =
-        rkt_table_form((enum rkt_table_id)__builtin_ctz(tables ? tables : ALL_TABLES));
+    const struct rkt_table_form *form = rkt_table_form((enum rkt_table_id)__builtin_ctz(
+        (tables & KEY_TABLES) != 0 ? tables & KEY_TABLES : KEY_TABLES));
     char known[192] = "";
     size_t used = 0;
 

@@ -174,13 +174,13 @@ def clocks_of_hosts(bugs):
 
 
 def who_holds_up(bugs):
-    """BR-103, BR-104: one rank computes 200 ms longer; the AllReduce makes all of them as slow. That one is named, be it rank 0 or not."""
+    """BR-103, BR-104: one rank computes 200 ms longer; the AllReduce, which the next step waits for, makes all of them as slow. That one is named, be it rank 0 or not."""
     for late in (0, 2):
         def of(rank, late=late):
             events = []
             for i in range(10):
-                at, work = i * 600_000, 300_000 if rank == late else 100_000
-                events += [step(i, at, 599_000), launch(at + 10, 5, i * 10 + 1), kernel("backward_gemm", at + 20, work, i * 10 + 1),
+                at, work = i * 310_045, 300_000 if rank == late else 100_000
+                events += [step(i, at, 310_040), launch(at + 10, 5, i * 10 + 1), kernel("backward_gemm", at + 20, work, i * 10 + 1),
                            launch(at + 30, 5, i * 10 + 2),
                            kernel(NCCL, at + 30 + work, 310_030 - work, i * 10 + 2, 20, **{"Collective name": "allreduce", "In msg nelems": 8, "dtype": "Float",
                                   "Group size": 4, "Process Group Name": "0", "Process Group Ranks": "[0, 1, 2, 3]", "Seq": i})]

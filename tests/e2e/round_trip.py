@@ -13,7 +13,9 @@ import tempfile
 from public_traces import SHARED, run
 
 # What a timeline says of its making, not of the job.
-OF_THE_FILE = {"start_realtime_ns", "file", "event_count", "loss_count", "losses", "left_out_count", "is_cut_short", "end", "notes"}
+OF_THE_FILE = {"start_realtime_ns", "file", "event_count", "loss_count", "losses", "left_out_count", "is_cut_short", "end", "notes", "finding_counts"}
+# Findings that come of losses, which an export does not hold.
+OF_LOSSES = {"capture_overhead", "lost_records"}
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 
 
@@ -48,7 +50,9 @@ def made_up(rank):
 def without(value):
     if isinstance(value, dict):
         return {key: without(inner) for key, inner in value.items() if key not in OF_THE_FILE}
-    return [without(inner) for inner in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [without(inner) for inner in value if not (isinstance(inner, dict) and inner.get("id") in OF_LOSSES)]
+    return value
 
 
 def differences(a, b, where=""):

@@ -110,16 +110,18 @@ static void a_view_is_what_was_typed(void **state)
         uint32_t want; /* tables; UINT32_MAX: refused */
     } CASES[] = {
         {NULL, NULL, 0, 0},
-        {NULL, NULL, 5, 63},
-        {NULL, "exposed_ns", 0, 63},
+        {NULL, NULL, 5, 127},
+        {NULL, "exposed_ns", 0, 127},
         {"kernels", NULL, 0, 1},
         {"copies,kernels", "max_ns", 0, 5},
-        {"all", NULL, 0, 63},
-        {"kernels,all", NULL, 0, 63},
+        {"buckets,copies", NULL, 0, RKT_REPORT_BUCKETS | 4},
+        {"all", NULL, 0, 127},
+        {"kernels,all", NULL, 0, 127},
         {"", NULL, 0, 0},
         {"kernel", NULL, 0, UINT32_MAX},
         {"all,kernel", NULL, 0, UINT32_MAX},
         {"kernels", "exposed_ns", 0, UINT32_MAX},
+        {"buckets", "exposed_ns", 0, UINT32_MAX},
         {NULL, "colour", 0, UINT32_MAX},
         {"", "max_ns", 0, UINT32_MAX},
     };
@@ -146,7 +148,7 @@ static void what_is_not_known_is_named_with_what_there_is(void **state)
     (void)state;
     (void)rkt_report_view_parse("kernel", NULL, 0, &view, &err);
     assert_string_equal(err.text, "unknown table 'kernel': there are kernels, operators, copies, "
-                                  "calls, streams, idle, and all");
+                                  "calls, streams, idle, buckets, and all");
     (void)rkt_report_view_parse("copies", "colour", 0, &view, &err);
     assert_string_equal(err.text, "no column 'colour': copies have count, total_ns, bytes, "
                                   "exposed_ns, wait_count, shared_count, mean_ns, bytes_per_s");
