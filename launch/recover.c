@@ -1,110 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "launch/recover.h"
 
-#include <glob.h>
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "agent/sidecar/spool.h"
 #include "common/array.h"
 #include "common/pack.h"
+#include "common/store_reader.h"
 #include "common/store_writer.h"
-
-/* As rkt_shard_file_name makes them, and how much of the name the run alone decides. */
-#define HEX4 "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]"
-#define SHARD_PATTERN "timeline-" HEX4 HEX4 HEX4 HEX4 "-*.rkt"
-#define SHARD_RUN_BYTES (sizeof("timeline-0123456789abcdef-") - 1)
-
-/* ---- files ---- */
-
-static enum rkt_status add_file(struct rkt_recover_files *files, const char *path,
-                                struct rkt_error *err)
-{
-    char *copy = strdup(path);
-
-    if (!copy || !rkt_array_reserve((void **)&files->paths, &files->cap, files->count + 1,
-                                    sizeof(*files->paths))) {
-        free(copy);
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a list of files");
-    }
-    files->paths[files->count++] = copy;
-    return RKT_OK;
-}
-
-static enum rkt_status add_matches(struct rkt_recover_files *files, const char *folder,
-                                   const char *pattern, struct rkt_error *err)
-{
-    enum rkt_status status = RKT_OK;
-    char *text = NULL;
-    glob_t found;
-
-    if (asprintf(&text, "%s/%s", folder, pattern) < 0)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a pattern");
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread. Sorted: a spool's -a before its -b */
-    if (glob(text, 0, NULL, &found) == 0) {
-        for (size_t i = 0; i < found.gl_pathc && status == RKT_OK; i++) {
-            struct stat st;
-
-            /* whose first write failed holds nothing */
-            if (stat(found.gl_pathv[i], &st) != 0 || st.st_size > 0)
-                status = add_file(files, found.gl_pathv[i], err);
-        }
-        globfree(&found);
-    }
-    free(text);
-    return status;
-}
-
-/* Where timeline.rkt is lost, what it named is still there. Of one run: two make no timeline. */
-static enum rkt_status add_lone_shards(struct rkt_recover_files *files, const char *folder,
-                                       struct rkt_error *err)
-{
-    size_t first = files->count;
-    enum rkt_status status = add_matches(files, folder, SHARD_PATTERN, err);
-
-    for (size_t i = first + 1; i < files->count && status == RKT_OK; i++) {
-        /* sorted, and alike up to the rank */
-        if (strncmp(files->paths[first], files->paths[i], strlen(folder) + 1 + SHARD_RUN_BYTES) !=
-            0)
-            status = rkt_fail(err, RKT_ERR_INVALID,
-                              "%s holds no timeline.rkt, and files of several runs: name those of "
-                              "one",
-                              folder);
-    }
-    return status;
-}
-
-enum rkt_status rkt_recover_find(const char *path, struct rkt_recover_files *files,
-                                 struct rkt_error *err)
-{
-    size_t before = files->count;
-    struct stat st;
-    enum rkt_status status;
-
-    if (stat(path, &st) != 0)
-        return rkt_fail_errno(err, RKT_ERR_IO, "cannot read %s", path);
-    if (!S_ISDIR(st.st_mode))
-        return add_file(files, path, err);
-    status = add_matches(files, path, "timeline.rkt", err);
-    if (status == RKT_OK && files->count == before)
-        status = add_lone_shards(files, path, err);
-    if (status == RKT_OK)
-        status = add_matches(files, path, RKT_SPOOL_PREFIX "*-[ab].rkt", err);
-    if (status == RKT_OK && files->count == before)
-        return rkt_fail(err, RKT_ERR_IO, "%s holds neither timeline.rkt nor a spool", path);
-    return status;
-}
-
-void rkt_recover_files_release(struct rkt_recover_files *files)
-{
-    for (size_t i = 0; i < files->count; i++)
-        free(files->paths[i]);
-    free(files->paths);
-    *files = (struct rkt_recover_files){0};
-}
 
 /* ---- frames of spools ---- */
 
@@ -118,9 +22,18 @@ struct spooled {
     bool is_written;
 };
 
+struct read_file {
+    dev_t device;
+    ino_t inode;
+};
+
 struct merge {
-    struct rkt_store_reader **readers; /* [0] is the timeline */
+    struct rkt_store_reader **readers; /* [0] is the timeline, where there is one */
+    struct rkt_recover_file **files;   /* theirs */
     size_t reader_count;
+    struct read_file *read; /* by the readers, shards too */
+    size_t read_count;
+    size_t read_cap;
     struct spooled *spooled; /* by key, each once */
     size_t spooled_count;
     size_t spooled_cap;
@@ -240,33 +153,146 @@ static enum rkt_status copy_frame(void *ctx, const uint8_t *frame, size_t frame_
     return rkt_store_writer_append(merge->writer, frame, frame_bytes, err);
 }
 
-/* ---- all of it ---- */
+/* ---- what is read ---- */
 
-static bool is_same_file(const char *path, const struct stat *other)
+static bool is_read(const struct merge *merge, const struct stat *file)
 {
-    struct stat st;
-
-    return stat(path, &st) == 0 && st.st_ino == other->st_ino && st.st_dev == other->st_dev;
+    for (size_t i = 0; i < merge->read_count; i++) {
+        if (merge->read[i].inode == file->st_ino && merge->read[i].device == file->st_dev)
+            return true;
+    }
+    return false;
 }
 
-static enum rkt_status check_output(const struct merge *merge, const char *output,
-                                    struct rkt_error *err)
+static enum rkt_status note_read(struct merge *merge, const char *path, struct rkt_error *err)
 {
     struct stat st;
 
-    if (stat(output, &st) != 0)
+    if (stat(path, &st) != 0)
         return RKT_OK;
-    for (size_t i = 0; i < merge->reader_count; i++) {
-        const char *path;
-
-        for (size_t file = 0; (path = rkt_store_reader_path(merge->readers[i], file)); file++) {
-            if (is_same_file(path, &st))
-                return rkt_fail(err, RKT_ERR_INVALID, "%s is to be recovered: give another file",
-                                output);
-        }
-    }
+    if (!rkt_array_reserve((void **)&merge->read, &merge->read_cap, merge->read_count + 1,
+                           sizeof(*merge->read)))
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu files", merge->read_count);
+    merge->read[merge->read_count++] = (struct read_file){.device = st.st_dev, .inode = st.st_ino};
     return RKT_OK;
 }
+
+static enum rkt_status note_reader(struct merge *merge, const struct rkt_store_reader *reader,
+                                   struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+    const char *path;
+
+    for (size_t i = 0; status == RKT_OK && (path = rkt_store_reader_path(reader, i)); i++)
+        status = note_read(merge, path, err);
+    return status;
+}
+
+/* Nor may it be a file that was left out: who knows what can still be made of that. */
+static enum rkt_status check_output(struct merge *merge, const struct rkt_recover_files *files,
+                                    const char *output, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+    struct stat st;
+
+    for (size_t i = 0; i < files->count && status == RKT_OK; i++)
+        status = note_read(merge, files->items[i].path, err);
+    if (status == RKT_OK && stat(output, &st) == 0 && is_read(merge, &st))
+        return rkt_fail(err, RKT_ERR_INVALID, "%s is to be recovered: give another file", output);
+    return status;
+}
+
+/* Each once: a shard that its timeline names is read with that. */
+static enum rkt_status open_file(struct merge *merge, struct rkt_recover_file *file,
+                                 struct rkt_error *err)
+{
+    struct rkt_store_reader *reader;
+    struct stat st;
+
+    if (stat(file->path, &st) == 0 && is_read(merge, &st))
+        return RKT_OK;
+    if (rkt_store_reader_open(file->path, &reader, &file->why_left_out) != RKT_OK) {
+        if (file->why_left_out.status != RKT_ERR_NOMEM)
+            return RKT_OK;
+        *err = file->why_left_out;
+        return err->status;
+    }
+    rkt_store_reader_rest(reader);
+    merge->files[merge->reader_count] = file;
+    merge->readers[merge->reader_count++] = reader;
+    return note_reader(merge, reader, err);
+}
+
+static enum rkt_status open_readers(struct merge *merge, struct rkt_recover_files *files,
+                                    struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+
+    merge->readers = calloc(files->count, sizeof(struct rkt_store_reader *));
+    merge->files = calloc(files->count, sizeof(struct rkt_recover_file *));
+    merge->packer = rkt_packer_create(RKT_PACK_LEVEL_USUAL);
+    if (!merge->readers || !merge->files || !merge->packer)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu files", files->count);
+    for (size_t i = 0; i < files->count && status == RKT_OK; i++)
+        status = open_file(merge, &files->items[i], err);
+    if (status == RKT_OK && merge->reader_count == 0) {
+        *err = files->items[0].why_left_out;
+        return err->status;
+    }
+    return status;
+}
+
+static uint64_t run_id_of(const struct merge *merge, size_t i)
+{
+    return rkt_store_reader_run(merge->readers[i])->run_id;
+}
+
+/*
+ * Of another run than the first file that says of which it is. One that a folder had too is left out; one
+ * that was named, or of which nothing better says which run is meant, is for the user to decide.
+ */
+static enum rkt_status refuse_run(struct merge *merge, size_t first, size_t i,
+                                  struct rkt_error *err)
+{
+    struct rkt_recover_file *file = merge->files[i];
+
+    if (file->is_named || file->kind == merge->files[first]->kind)
+        return rkt_fail(err, RKT_ERR_INVALID,
+                        "files of several runs, %016" PRIx64 " and %016" PRIx64 ": %s and %s",
+                        run_id_of(merge, i), run_id_of(merge, first), file->path,
+                        merge->files[first]->path);
+    (void)rkt_fail(&file->why_left_out, RKT_ERR_INVALID,
+                   "it is of run %016" PRIx64 ", not of %016" PRIx64, run_id_of(merge, i),
+                   run_id_of(merge, first));
+    rkt_store_reader_close(merge->readers[i]);
+    merge->readers[i] = NULL;
+    return RKT_OK;
+}
+
+static enum rkt_status check_runs(struct merge *merge, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+    size_t count = merge->reader_count;
+    size_t first = 0;
+    size_t kept = 0;
+
+    while (first < count && run_id_of(merge, first) == 0)
+        first++;
+    for (size_t i = first + 1; i < count && status == RKT_OK; i++) {
+        if (run_id_of(merge, i) != 0 && run_id_of(merge, i) != run_id_of(merge, first))
+            status = refuse_run(merge, first, i, err);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!merge->readers[i])
+            continue;
+        merge->files[kept] = merge->files[i];
+        merge->readers[kept++] = merge->readers[i];
+    }
+    merge->reader_count = kept;
+    return status;
+}
+
+/* ---- all of it ---- */
 
 static bool is_part(const struct merge *merge, size_t i)
 {
@@ -312,34 +338,18 @@ static enum rkt_status write_output(struct merge *merge, const char *output, str
     return status;
 }
 
-static enum rkt_status open_readers(struct merge *merge, const struct rkt_recover_files *files,
-                                    struct rkt_error *err)
-{
-    merge->readers = calloc(files->count, sizeof(struct rkt_store_reader *));
-    merge->packer = rkt_packer_create(RKT_PACK_LEVEL_USUAL);
-    if (!merge->readers || !merge->packer)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu files", files->count);
-    while (merge->reader_count < files->count) {
-        struct rkt_store_reader **reader = &merge->readers[merge->reader_count];
-        enum rkt_status status =
-            rkt_store_reader_open(files->paths[merge->reader_count], reader, err);
-
-        if (status != RKT_OK)
-            return status;
-        rkt_store_reader_rest(*reader);
-        merge->reader_count++;
-    }
-    return RKT_OK;
-}
-
-enum rkt_status rkt_recover(const struct rkt_recover_files *files, const char *output,
+enum rkt_status rkt_recover(struct rkt_recover_files *files, const char *output,
                             struct rkt_recover_counts *counts_out, struct rkt_error *err)
 {
     struct merge merge = {0};
-    enum rkt_status status = open_readers(&merge, files, err);
+    enum rkt_status status;
 
+    rkt_recover_files_sort(files);
+    status = open_readers(&merge, files, err);
     if (status == RKT_OK)
-        status = check_output(&merge, output, err);
+        status = check_output(&merge, files, output, err);
+    if (status == RKT_OK)
+        status = check_runs(&merge, err);
     if (status == RKT_OK)
         status = note_all_spooled(&merge, err);
     if (status == RKT_OK)
@@ -347,6 +357,8 @@ enum rkt_status rkt_recover(const struct rkt_recover_files *files, const char *o
     for (size_t i = 0; i < merge.reader_count; i++)
         rkt_store_reader_close(merge.readers[i]);
     free(merge.readers);
+    free(merge.files);
+    free(merge.read);
     free(merge.spooled);
     rkt_packer_destroy(merge.packer);
     if (status == RKT_OK)

@@ -8,14 +8,16 @@
  * A timeline with shards becomes one file. Frames are copied as they are. One that is in several files goes in once; the END that rank 0
  * wrote for a rank it had lost gives way to the rank's own, where a spool has that.
  *
+ * One file holds one run: where two have an id, it is the same. A spool without one (its sidecar never heard
+ * of rank 0, or is older than these ids) is taken.
+ *
  * Memory:  16 bytes per frame of the spools, and one frame. Threads: one.
  */
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/status.h"
-#include "common/store_reader.h"
+#include "launch/recover_files.h"
 
 struct rkt_recover_counts {
     uint64_t frame_count;
@@ -26,22 +28,12 @@ struct rkt_recover_counts {
 };
 
 /*
- * The files of a run's folder, or `path` itself; sorted, the timeline first. What the timeline names is
- * not among them; where it is lost, its shards are.
+ * `output` appears whole or not at all. The files are sorted, and those that are not taken say why: they
+ * cannot be read, or were found in a folder and are of another run than its timeline. RKT_ERR_INVALID:
+ * `output` is one of the files, or of their shards, or files are of several runs. Another error: none
+ * can be read.
  */
-struct rkt_recover_files {
-    char **paths;
-    size_t count;
-    size_t cap;
-};
-
-/* RKT_ERR_IO: there is nothing of the kind. RKT_ERR_INVALID: shards of several runs. */
-enum rkt_status rkt_recover_find(const char *path, struct rkt_recover_files *files,
-                                 struct rkt_error *err);
-void rkt_recover_files_release(struct rkt_recover_files *files);
-
-/* `output` appears whole or not at all. RKT_ERR_INVALID: it is one of the files, or of their shards. */
-enum rkt_status rkt_recover(const struct rkt_recover_files *files, const char *output,
+enum rkt_status rkt_recover(struct rkt_recover_files *files, const char *output,
                             struct rkt_recover_counts *counts_out, struct rkt_error *err);
 
 #endif

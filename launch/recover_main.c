@@ -27,10 +27,11 @@ static const struct rkt_command COMMAND = {
     .usage = "ranktrace recover -o FILE DIR|TIMELINE [SPOOL...]",
     .summary = "Put what a broken run left behind into one clean timeline.",
     .details =
-        "DIR is the output folder of a run: its timeline.rkt, with the files that it names, and\n"
-        "the spools beside it are taken, ranktrace-spool-*.rkt, in which sidecars kept what was\n"
-        "not written. Where timeline.rkt is lost, all timeline-ID-RANK.rkt of a run are taken.\n"
-        "Spools of other nodes are named, or their folders. Nothing of all that is changed.\n"
+        "DIR is the output folder of a run: its timeline.rkt is taken, and of the same run all\n"
+        "timeline-ID-RANK.rkt and the spools beside it, ranktrace-spool-*.rkt, in which sidecars\n"
+        "kept what was not written. Spools of other nodes are named, or their folders.\n"
+        "What cannot be read, or is of an earlier run in DIR, is left out: a line each says why.\n"
+        "Files of several runs that you name are refused. Nothing of all that is changed.\n"
         "A report can be made of a broken timeline as it is, too.\n"
         "\n"
         "Exit codes: 0 done, also where damage was left behind; 1 failed; 2 wrong use.",
@@ -56,6 +57,16 @@ static void print_result(const char *output, const struct rkt_recover_counts *co
     (void)printf("\n");
 }
 
+static void print_left_out(const struct rkt_recover_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        const struct rkt_recover_file *file = &files->items[i];
+
+        if (file->why_left_out.status != RKT_OK)
+            (void)printf("left out %s: %s\n", file->path, file->why_left_out.text);
+    }
+}
+
 static enum rkt_status check_output(const struct recover_options *options, struct rkt_error *err)
 {
     struct stat output;
@@ -73,13 +84,15 @@ static enum rkt_status run(const struct recover_options *options, char *const *p
     enum rkt_status status = RKT_OK;
 
     for (; *paths && status == RKT_OK; paths++)
-        status = rkt_recover_find(*paths, &files, err);
+        status = rkt_recover_files_add(&files, *paths, err);
     if (status == RKT_OK)
         status = check_output(options, err);
     if (status == RKT_OK)
         status = rkt_recover(&files, options->output, &counts, err);
-    if (status == RKT_OK)
+    if (status == RKT_OK) {
+        print_left_out(&files);
         print_result(options->output, &counts);
+    }
     rkt_recover_files_release(&files);
     return status;
 }

@@ -102,6 +102,116 @@ grep -q ', 1 of them from spools' "$work/said" || fail "the spool's frame was le
 expect "$work/clean.rkt" health.is_complete true totals.event_count 112 sources.1.event_count 56 \
     sources.1.clock '"measured"'
 
+# A folder whose files are of several runs: FILE RUN... writes frames of $whole behind a RUN frame of that run.
+# RUN 0: without one; the timeline has all frames but the first batch of rank 1, spools have that one.
+store() {
+    python3 - "$whole" "$@" <<'PY'
+import struct
+import sys
+import zlib
+
+RUN, BATCHES = 1, (4, 7)
+with open(sys.argv[1], "rb") as file:
+    data = file.read()
+frames = []
+at = 0
+while data[at:at + 4] == b"RKTF":
+    end = at + 32 + struct.unpack_from("<I", data, at + 20)[0]
+    frames.append(data[at:end])
+    at = end
+batch = next(i for i, frame in enumerate(frames) if frame[8:12] == b"\1\0\0\0" and frame[5] in BATCHES)
+old_run = next(frame for frame in frames if frame[5] == RUN)
+for path, run in zip(sys.argv[2::2], sys.argv[3::2]):
+    is_part = b"\x08\xc3" if "timeline-" in path else b"\x08\xc2"
+    raw = b"\x82\x07\xcf" + struct.pack(">Q", int(run)) + is_part
+    head = old_run[:16] + struct.pack("<III", len(raw), len(raw), zlib.crc32(raw))
+    first = [head + struct.pack("<I", zlib.crc32(head)) + raw] if run != "0" else []
+    rest = [frames[batch]] if "spool" in path else [f for i, f in enumerate(frames) if f[5] != RUN and i != batch]
+    with open(path, "wb") as file:
+        file.write(b"".join(first + rest))
+PY
+}
+
+# recover CODE ARGUMENT...: what it says is in $work/said.
+recover() {
+    local want=$1
+    shift
+    code=0
+    "$ranktrace" recover --force -o "$work/clean.rkt" "$@" >"$work/said" 2>&1 || code=$?
+    [ "$code" -eq "$want" ] || fail "recover $* gave exit code $code: $(cat "$work/said")"
+}
+
+says() { grep -qE -- "$1" "$work/said" || fail "recover does not say '$1': $(cat "$work/said")"; }
+lines_are() { [ "$(wc -l <"$work/said")" -eq "$1" ] || fail "not $1 lines: $(cat "$work/said")"; }
+
+# Spools that an earlier run left are not of this one; without an id, nothing speaks against a spool. The
+# name of the folder is no pattern.
+runs="$work/run[1]*"
+mkdir "$runs"
+store "$runs/timeline.rkt" 17 "$runs/ranktrace-spool-1-8-a.rkt" 16
+recover 0 "$runs"
+says 'left out .*/ranktrace-spool-1-8-a.rkt: it is of run 0000000000000010, not of 0000000000000011$'
+! grep -q 'from spools' "$work/said" || fail "a spool of another run went in: $(cat "$work/said")"
+lines_are 2
+for id in 17 0; do
+    store "$runs/ranktrace-spool-1-9-a.rkt" "$id"
+    recover 0 "$runs"
+    says ', 1 of them from spools'
+    lines_are 2
+    expect "$work/clean.rkt" totals.event_count 112 sources.1.event_count 56
+done
+
+# Who names a file of another run is told, and nothing is written.
+rm "$work/clean.rkt"
+store "$work/other.rkt" 18
+for other in "$runs/ranktrace-spool-1-8-a.rkt" "$work/other.rkt"; do
+    recover 2 "$runs" "$other"
+    says "files of several runs, 00000000000000(10|11|12) and 00000000000000(10|11|12): "
+    lines_are 1
+done
+recover 2 "$runs/ranktrace-spool-1-8-a.rkt" "$work/other.rkt"
+[ ! -e "$work/clean.rkt" ] || fail "files of two runs made one"
+
+# One file that cannot be read does not stand for the others: garbage beside a timeline, garbage for one.
+rm "$runs"/*-8-a.rkt
+head -c 5000 "$root/README.md" >"$runs/ranktrace-spool-1-8-b.rkt"
+store "$runs/timeline.rkt" 17 "$runs/ranktrace-spool-1-9-a.rkt" 17
+recover 0 "$runs"
+says 'left out .*/ranktrace-spool-1-8-b.rkt: '
+says ', 1 of them from spools'
+lines_are 2
+shard=$runs/timeline-0000000000000011-0
+mv "$runs/timeline.rkt" "$work/timeline.rkt"
+store "$shard.rkt" 17 "$runs/timeline-0000000000000012-0.rkt" 18
+head -c 5000 "$root/README.md" >"$shard""1.rkt"
+recover 2 "$runs" # nothing says which run
+says 'files of several runs, 0000000000000012 and 0000000000000011: .*-0000000000000012-0.rkt and '
+head -c 5000 "$root/README.md" >"$runs/timeline.rkt"
+recover 2 "$runs"
+rm "$runs/timeline-0000000000000012-0.rkt"
+recover 0 "$runs"
+says 'left out .*/timeline.rkt: '
+says 'left out .*/timeline-0000000000000011-01.rkt: '
+lines_are 4
+expect "$work/clean.rkt" totals.event_count 112 sources.1.event_count 56
+
+# A timeline that broke off before it named its shards: they are found, and those of others are not taken.
+store "$runs/timeline.rkt" 17 "$runs/timeline-0000000000000012-0.rkt" 18
+head -c 60 "$runs/timeline.rkt" >"$work/head"
+mv "$work/head" "$runs/timeline.rkt"
+recover 0 "$runs"
+says 'left out .*/timeline-0000000000000012-0.rkt: it is of run 0000000000000012, not of 0000000000000011$'
+lines_are 4
+expect "$work/clean.rkt" totals.event_count 112 sources.1.event_count 56
+
+# Nothing that can be read: one line, and no file.
+rm "$work/clean.rkt" "$runs"/*
+head -c 5000 "$root/README.md" | tee "$runs/timeline.rkt" >"$runs/ranktrace-spool-1-8-b.rkt"
+recover 1 "$runs"
+lines_are 1
+[ ! -e "$work/clean.rkt" ] || fail "a file was made of nothing"
+head -c $((size - 70)) "$whole" >"$work/clean.rkt"
+
 # A frame that never arrived is a loss, which the report shows.
 python3 - "$whole" "$work/gap.rkt" <<'PY'
 import struct
