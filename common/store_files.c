@@ -11,8 +11,7 @@
 
 #include "common/array.h"
 #include "common/descriptor.h"
-
-#define STORE_NAME "timeline.rkt"
+#include "common/store_beside.h"
 
 /* ---- descriptors ---- */
 
@@ -116,6 +115,26 @@ static enum rkt_status add_path(struct rkt_store_files *files, const char *path,
     return RKT_OK;
 }
 
+/* Where the timeline is lost, what else its run left is not. */
+static enum rkt_status open_first(struct rkt_store_files *files, const char *path,
+                                  struct rkt_error *err)
+{
+    struct rkt_error why = {0};
+    enum rkt_status status = add_path(files, path, &why);
+    struct rkt_store_beside beside = {0};
+
+    if (why.sys_errno == ENOENT)
+        beside = rkt_store_beside_look(path);
+    if (beside.shard_count + beside.spool_count > 0)
+        return rkt_fail(err, RKT_ERR_IO,
+                        "%s is not there, but %u shards and %u spools of its folder are: "
+                        "'ranktrace recover' makes a timeline of them",
+                        path, beside.shard_count, beside.spool_count);
+    if (err)
+        *err = why;
+    return status;
+}
+
 enum rkt_status rkt_store_files_open(struct rkt_store_files *files, const char *path,
                                      struct rkt_error *err)
 {
@@ -125,9 +144,9 @@ enum rkt_status rkt_store_files_open(struct rkt_store_files *files, const char *
 
     *files = (struct rkt_store_files){0};
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-        asprintf(&inner, "%s/%s", path, STORE_NAME) < 0)
+        asprintf(&inner, "%s/%s", path, RKT_STORE_NAME) < 0)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a path");
-    status = add_path(files, inner ? inner : path, err);
+    status = open_first(files, inner ? inner : path, err);
     free(inner);
     return status;
 }

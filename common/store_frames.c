@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/array.h"
+#include "common/store_beside.h"
 #include "common/store_file.h"
 
 /* ---- frames ---- */
@@ -245,6 +246,14 @@ static enum rkt_status group(struct rkt_store_frames *frames, struct rkt_error *
     return RKT_OK;
 }
 
+static void look_beside(struct rkt_store_frames *frames)
+{
+    struct rkt_store_beside beside = rkt_store_beside_look(frames->fetch.files.items[0].path);
+
+    frames->health.spool_count = beside.spool_count;
+    frames->health.spool_bytes = beside.spool_bytes;
+}
+
 enum rkt_status rkt_store_frames_open(struct rkt_store_frames *frames, const char *path,
                                       struct rkt_error *err)
 {
@@ -256,6 +265,7 @@ enum rkt_status rkt_store_frames_open(struct rkt_store_frames *frames, const cha
         status = list_file(frames, 0, &frames->health.has_trailer, err);
     if (status != RKT_OK)
         return status;
+    look_beside(frames);
     status = find_run(frames, 0, &frames->run, err);
     frames->has_run = status == RKT_OK;
     if (status == RKT_OK || status == RKT_END)

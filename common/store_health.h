@@ -21,6 +21,8 @@ struct rkt_store_health {
     uint64_t seq_gap_count;      /* frames that never arrived, by gaps in seq */
     uint32_t shard_count;        /* files that the store names; 0: it is one file */
     uint32_t unread_shard_count; /* of these, left out */
+    uint32_t spool_count;        /* files beside it that only 'ranktrace recover' reads */
+    uint64_t spool_bytes;        /* in all of these */
 };
 
 /* One that the store names. */

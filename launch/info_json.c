@@ -33,6 +33,8 @@ static void put_health(struct rkt_json *json, const struct rkt_store_health *hea
     rkt_json_u64(json, "skipped_bytes", health->skipped_bytes);
     rkt_json_u64(json, "shards", health->shard_count);
     rkt_json_u64(json, "unread_shards", health->unread_shard_count);
+    rkt_json_u64(json, "spools", health->spool_count);
+    rkt_json_u64(json, "spool_bytes", health->spool_bytes);
     rkt_json_end(json);
 }
 

@@ -32,15 +32,17 @@ static const struct rkt_command COMMAND = {
     .details = "TIMELINE is a file that 'run' or 'merge' wrote, or the output folder of a run.\n"
                "A file that is still being written is read as far as it goes.\n"
                "\n"
-               "Exit codes: 0 done; 1 failed, or the file is damaged, or one of\n"
-               "those that it names is left out; 2 wrong use.",
+               "Exit codes: 0 done; 1 failed, or the file or one that it names is damaged or\n"
+               "left out, or frames are missing; 2 wrong use.",
     .options = OPTIONS,
     .option_count = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
 
+/* What is not finished yet may end within a frame; but no frame is missing between others. */
 static bool is_damaged(const struct rkt_store_health *health)
 {
-    return health->damaged_frames > 0 || health->unread_shard_count > 0;
+    return health->damaged_frames > 0 || health->unread_shard_count > 0 ||
+           health->seq_gap_count > 0 || (health->has_trailer && health->skipped_bytes > 0);
 }
 
 static enum rkt_status show(const char *path, bool is_json, bool *is_damaged_out,

@@ -71,6 +71,18 @@ static void print_shards(const struct rkt_store_reader *reader, FILE *out)
         print_shard(rkt_store_reader_shard(reader, i), out);
 }
 
+static void print_spools(const struct rkt_store_health *health, FILE *out)
+{
+    char bytes[CELL_BYTES];
+
+    if (health->spool_count > 0)
+        (void)fprintf(
+            out,
+            "  spools    %" PRIu32 " files beside it, %s: 'ranktrace recover' adds what is "
+            "only there\n",
+            health->spool_count, rkt_format_bytes(health->spool_bytes, bytes, sizeof(bytes)));
+}
+
 /* "name count" in a list that is broken into lines of about 100 columns; *used counts on. */
 static void print_count(const char *name, uint64_t count, int *used, FILE *out)
 {
@@ -176,6 +188,7 @@ enum rkt_status rkt_info_text(const char *path, const struct rkt_store_reader *r
     print_run(rkt_store_reader_run(reader), out);
     print_health(rkt_store_reader_health(reader), out);
     print_shards(reader, out);
+    print_spools(rkt_store_reader_health(reader), out);
     print_events(&info->all, out);
     print_windows(info, out);
     print_bytes(&info->all, out);

@@ -21,6 +21,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/node_id.h"
+#include "common/store_beside.h"
 #include "common/transport.h"
 #include "launch/free_port.h"
 #include "launch/own_address.h"

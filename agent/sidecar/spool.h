@@ -24,9 +24,7 @@
 #include <stdint.h>
 
 #include "common/status.h"
-
-/* How files of spools are called: PREFIX RANK-PID-a.rkt and -b.rkt. */
-#define RKT_SPOOL_PREFIX "ranktrace-spool-"
+#include "common/store_beside.h" /* how the files are called */
 
 #define RKT_SPOOL_PUNCH_BYTES (UINT64_C(4) << 20)
 

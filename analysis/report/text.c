@@ -260,7 +260,12 @@ static void print_damage(const struct rkt_result *result, FILE *out)
     bool is_damaged =
         health->damaged_frames > 0 || health->seq_gap_count > 0 || health->skipped_bytes > 0;
 
-    if (result->loss_count == 0 && !is_damaged)
+    if (health->spool_count > 0)
+        rkt_text_line(out,
+                      "  spools: %" PRIu32 " files beside the timeline may hold more records: "
+                      "'ranktrace recover' adds them",
+                      health->spool_count);
+    else if (result->loss_count == 0 && !is_damaged)
         rkt_text_line(out, "  no record is known to be lost");
     if (is_damaged)
         rkt_text_line(out,

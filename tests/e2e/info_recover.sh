@@ -97,10 +97,29 @@ with open(sys.argv[2] + "/timeline.rkt", "wb") as file:
     file.write(b"".join(same_number if i == batch else frame for i, frame in enumerate(frames) if i != align))
 PY
 : >"$work/lost/ranktrace-spool-1-9-b.rkt" # whose disk was full
+# A timeline says nothing of the spools beside it; info and report do.
+expect "$work/lost" health.spools 1 health.spool_bytes "$(wc -c <"$work/lost/ranktrace-spool-1-9-a.rkt")"
+"$ranktrace" info "$work/lost" >"$work/text" || true # the file is damaged as well
+grep -q "^  spools    1 files beside it, .*'ranktrace recover'" "$work/text" ||
+    fail "info hides the spool: $(cat "$work/text")"
+"$ranktrace" report "$work/lost" | tr -s ' \n' ' ' >"$work/text"
+grep -q "LOSSES AND LIMITS spools: 1 files beside the timeline .* 'ranktrace recover' adds them" "$work/text" ||
+    fail "the report hides the spool: $(cat "$work/text")"
 "$ranktrace" recover --force -o "$work/clean.rkt" "$work/lost" >"$work/said"
 grep -q ', 1 of them from spools' "$work/said" || fail "the spool's frame was left out: $(cat "$work/said")"
 expect "$work/clean.rkt" health.is_complete true totals.event_count 112 sources.1.event_count 56 \
-    sources.1.clock '"measured"'
+    sources.1.clock '"measured"' health.spools 0
+
+# Without its timeline, a run's folder still has something to recover; one with nothing has not.
+rm "$work/lost/timeline.rkt"
+for command in info report; do
+    ! "$ranktrace" "$command" "$work/lost" >"$work/text" 2>"$work/error" || fail "$command read what is not there"
+    grep -q "timeline.rkt is not there, but 0 shards and 1 spools .*'ranktrace recover'" "$work/error" ||
+        fail "$command does not say what is left: $(cat "$work/error")"
+done
+rm "$work/lost/ranktrace-spool-1-9-a.rkt"
+! "$ranktrace" info "$work/lost" >"$work/text" 2>"$work/error" || fail "info read an empty folder"
+grep -q 'cannot read .*No such file' "$work/error" || fail "an empty folder: $(cat "$work/error")"
 
 # A folder whose files are of several runs: FILE RUN... writes frames of $whole behind a RUN frame of that run.
 # RUN 0: without one; the timeline has all frames but the first batch of rank 1, spools have that one.
@@ -229,6 +248,9 @@ batch = next(i for i, frame in enumerate(frames) if struct.unpack_from("<I", fra
 with open(sys.argv[2], "wb") as file:
     file.write(b"".join(frames[:batch] + frames[batch + 1:]))
 PY
+code=0
+"$ranktrace" info "$work/gap.rkt" >"$work/text" || code=$?
+[ "$code" -eq 1 ] || fail "info of a file with a missing frame gave exit code $code"
 "$ranktrace" report "$work/gap.rkt" >"$work/text"
 grep -q ' and 1 missing frames' "$work/text" || fail "the report hides a missing frame: $(cat "$work/text")"
 ! grep -q 'no record is known to be lost' "$work/text" || fail "the report says that nothing is lost"

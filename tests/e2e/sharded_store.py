@@ -171,6 +171,8 @@ def cut_one(one, many, folder):
     clean = folder / "clean.rkt"
     run("recover", "--force", "-o", clean, many)
     check("cut: recovered", run("report", clean), run("report", one))
+    shard.write_bytes(data[:len(data) // 2])
+    check("cut: frames are missing", info(many, code=1)["health"]["missing_frames"] > 0, True)
     shard.write_bytes(data)
 
 
@@ -180,6 +182,9 @@ def lose_index(one, folder):
     lost.mkdir()
     for node in range(1, 8):
         shutil.copy(shard_of(folder, node), lost)
+    for command in "info", "report":
+        text = run(command, lost, code=1)
+        check(f"{command} says what is there", f"but {SHARDS} shards and 0 spools of its folder are" in text, True)
     run("recover", "-o", folder / "parts.rkt", lost)
     parts = info(folder / "parts.rkt")
     check("without the index file", parts["run"]["is_part"], False)
