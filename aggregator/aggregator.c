@@ -70,9 +70,8 @@ static enum rkt_status create_shards(struct rkt_aggregator *aggregator, struct r
                                              .state = aggregator->state,
                                              .leaders = aggregator->leaders,
                                              .store_path = aggregator->config.store_path,
-                                             .run_id = aggregator->config.run->run_id};
+                                             .run_id = aggregator->run_id};
 
-    aggregator->run_id = config.run_id;
     return rkt_shards_create(&config, &aggregator->shards, err);
 }
 
@@ -91,6 +90,7 @@ static enum rkt_status create_parts(struct rkt_aggregator *aggregator, uint64_t 
 
     if (!copy_leaders(aggregator))
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a run of %d", aggregator->rank_count);
+    aggregator->run_id = config->run->run_id;
     receiver.leaders = aggregator->leaders;
     aggregator->windows = rkt_window_orders_create(&windows);
     aggregator->state = rkt_run_state_create(aggregator->rank_count, now_ns);
@@ -180,7 +180,9 @@ static void welcome(struct rkt_aggregator *aggregator, int rank,
 {
     struct rkt_peer_info *peer = &aggregator->peers[rank];
     struct rkt_run_message message = {.type = RKT_RUN_WELCOME,
-                                      .value = aggregator->config.master_port};
+                                      .flags = RKT_RUN_FLAG_HAS_RUN_ID,
+                                      .value = aggregator->config.master_port,
+                                      .run_id = aggregator->run_id};
 
     rkt_run_state_joined(aggregator->state, rank);
     peer->is_known = true;
@@ -195,10 +197,8 @@ static void welcome(struct rkt_aggregator *aggregator, int rank,
         message.flags |= RKT_RUN_FLAG_HAS_LEADER;
         message.leader = (uint32_t)aggregator->leaders[rank];
     }
-    if (aggregator->shards) {
+    if (aggregator->shards)
         message.flags |= RKT_RUN_FLAG_SHARDED;
-        message.run_id = aggregator->run_id;
-    }
     (void)snprintf(message.host, sizeof(message.host), "%s", aggregator->config.master_host);
     if (aggregator->config.master_address)
         (void)snprintf(message.text, sizeof(message.text), "%s", aggregator->config.master_address);

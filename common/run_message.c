@@ -58,7 +58,7 @@ static uint8_t *put_numbers(uint8_t *at, const struct rkt_run_message *message)
         rkt_put_u32(at, message->leader);
         at += LEADER_BYTES;
     }
-    if (message->flags & RKT_RUN_FLAG_SHARDED) {
+    if (message->flags & RKT_RUN_FLAG_HAS_RUN_ID) {
         rkt_put_u64(at, message->run_id);
         at += RUN_ID_BYTES;
     }
@@ -70,7 +70,7 @@ static bool get_numbers(const uint8_t *at, const uint8_t *end, struct rkt_run_me
 {
     size_t step_bytes = message->flags & RKT_RUN_FLAG_HAS_STEP ? STEP_BYTES : 0;
     size_t leader_bytes = message->flags & RKT_RUN_FLAG_HAS_LEADER ? LEADER_BYTES : 0;
-    size_t run_id_bytes = message->flags & RKT_RUN_FLAG_SHARDED ? RUN_ID_BYTES : 0;
+    size_t run_id_bytes = message->flags & RKT_RUN_FLAG_HAS_RUN_ID ? RUN_ID_BYTES : 0;
 
     if ((size_t)(end - at) < step_bytes + leader_bytes + run_id_bytes)
         return false;

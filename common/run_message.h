@@ -90,7 +90,8 @@ enum rkt_run_flag {
     RKT_RUN_FLAG_HAS_STEP = 16,    /* the message has a step */
     RKT_RUN_FLAG_IS_OPEN = 32,     /* TOGGLE: capture is open; WINDOW: it shall be */
     RKT_RUN_FLAG_HAS_LEADER = 64,  /* WELCOME: the message has a leader */
-    RKT_RUN_FLAG_SHARDED = 128,    /* WELCOME: leaders write files; the message has a run_id */
+    RKT_RUN_FLAG_SHARDED = 128,    /* WELCOME: leaders write files */
+    RKT_RUN_FLAG_HAS_RUN_ID = 256, /* WELCOME: the message has a run_id */
 };
 
 struct rkt_run_message {

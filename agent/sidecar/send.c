@@ -9,8 +9,11 @@
 
 #include "agent/sidecar/spool.h"
 #include "common/checked.h"
+#include "common/clock.h"
+#include "common/descriptor.h"
 #include "common/frame.h"
 #include "common/log.h"
+#include "common/pack.h"
 #include "common/run_message.h"
 
 /* The last eighth of a spool is for what is never dropped while there is room. */
@@ -30,8 +33,11 @@ struct rkt_send_queue {
     uint64_t spool_bytes;
     struct rkt_spool *spool; /* NULL: none */
     char *kept_path;         /* BASE-a.rkt; NULL: none */
-    bool is_keeping;         /* what is in memory is in that file, too */
-    int kept_fd;             /* -1: nothing is */
+    uint8_t *run_frame;      /* that it begins with; NULL: not known yet */
+    size_t run_frame_bytes;
+    bool is_keeping;        /* what is in memory is in that file, too */
+    int kept_fd;            /* -1: nothing is */
+    off_t kept_start_bytes; /* its RUN frame */
     off_t kept_bytes;
     struct rkt_error keep_error;
 
@@ -105,9 +111,9 @@ static void close_kept(struct rkt_send_queue *queue, bool is_needed)
         return;
     close(queue->kept_fd);
     queue->kept_fd = -1;
-    if (!is_needed || queue->kept_bytes == 0)
+    if (!is_needed || queue->kept_bytes == queue->kept_start_bytes)
         (void)unlink(queue->kept_path);
-    queue->kept_bytes = 0;
+    queue->kept_bytes = queue->kept_start_bytes = 0;
 }
 
 void rkt_send_queue_destroy(struct rkt_send_queue *queue)
@@ -119,7 +125,52 @@ void rkt_send_queue_destroy(struct rkt_send_queue *queue)
         drop_first(queue);
     rkt_spool_destroy(queue->spool);
     free(queue->kept_path);
+    free(queue->run_frame);
     free(queue);
+}
+
+/* ---- the run ---- */
+
+static enum rkt_status keep_run_frame(struct rkt_send_queue *queue, struct rkt_bytes frame,
+                                      struct rkt_error *err)
+{
+    uint8_t *copy = malloc(frame.len_bytes);
+
+    if (!copy)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a RUN frame");
+    memcpy(copy, frame.at, frame.len_bytes);
+    free(queue->run_frame);
+    queue->run_frame = copy;
+    queue->run_frame_bytes = frame.len_bytes;
+    return rkt_spool_set_head(queue->spool, frame.at, frame.len_bytes, err);
+}
+
+enum rkt_status rkt_send_queue_set_run(struct rkt_send_queue *queue, uint64_t run_id,
+                                       struct rkt_error *err)
+{
+    const struct rkt_run_info run = {.producer = RKT_PRODUCER_CAPTURE,
+                                     .reference_clock = RKT_CLOCK_MONOTONIC_RAW,
+                                     .run_id = run_id};
+    struct rkt_frame_head head = {.kind = RKT_FRAME_RUN, .source = RKT_FRAME_SOURCE_NONE};
+    struct rkt_packer *packer;
+    struct rkt_bytes frame;
+    uint8_t raw[RKT_DESCRIPTOR_BYTES_MAX];
+    size_t raw_bytes;
+    enum rkt_status status;
+
+    if (!queue->spool)
+        return RKT_OK;
+    status = rkt_run_info_encode(&run, raw, sizeof(raw), &raw_bytes, err);
+    if (status != RKT_OK)
+        return status;
+    packer = rkt_packer_create(RKT_PACK_LEVEL_USUAL);
+    if (!packer)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a RUN frame");
+    status = rkt_pack_frame(packer, &head, (struct rkt_bytes){raw, raw_bytes}, &frame, err);
+    if (status == RKT_OK)
+        status = keep_run_frame(queue, frame, err);
+    rkt_packer_destroy(packer);
+    return status;
 }
 
 /* ---- in ---- */
@@ -142,23 +193,35 @@ static enum rkt_status push_to_spool(struct rkt_send_queue *queue, const uint8_t
 }
 
 /* Errors are kept for who asks: the frame is in memory all the same. */
-static void keep_frame(struct rkt_send_queue *queue, struct waiting_frame *frame)
+static bool keep_bytes(struct rkt_send_queue *queue, const uint8_t *bytes, size_t count)
 {
-    if (queue->kept_fd < 0)
-        queue->kept_fd =
-            open(queue->kept_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (queue->kept_fd < 0) {
-        (void)rkt_fail_errno(&queue->keep_error, RKT_ERR_IO, "cannot make %s", queue->kept_path);
-        return;
-    }
-    frame->is_kept = pwrite(queue->kept_fd, frame->bytes, frame->frame_bytes, queue->kept_bytes) ==
-                     (ssize_t)frame->frame_bytes;
-    if (frame->is_kept) {
-        queue->kept_bytes += (off_t)frame->frame_bytes;
-        return;
+    if (pwrite(queue->kept_fd, bytes, count, queue->kept_bytes) == (ssize_t)count) {
+        queue->kept_bytes += (off_t)count;
+        return true;
     }
     (void)rkt_fail_errno(&queue->keep_error, RKT_ERR_IO, "cannot write %s", queue->kept_path);
     (void)!ftruncate(queue->kept_fd, queue->kept_bytes);
+    return false;
+}
+
+static bool open_kept(struct rkt_send_queue *queue)
+{
+    queue->kept_fd =
+        open(queue->kept_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (queue->kept_fd < 0) {
+        (void)rkt_fail_errno(&queue->keep_error, RKT_ERR_IO, "cannot make %s", queue->kept_path);
+        return false;
+    }
+    if (queue->run_frame)
+        (void)keep_bytes(queue, queue->run_frame, queue->run_frame_bytes);
+    queue->kept_start_bytes = queue->kept_bytes;
+    return true;
+}
+
+static void keep_frame(struct rkt_send_queue *queue, struct waiting_frame *frame)
+{
+    if (queue->kept_fd >= 0 || open_kept(queue))
+        frame->is_kept = keep_bytes(queue, frame->bytes, frame->frame_bytes);
 }
 
 static enum rkt_status push_to_memory(struct rkt_send_queue *queue, const uint8_t *frame,

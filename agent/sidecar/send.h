@@ -16,8 +16,8 @@
  *          rare events still come. Past the limit (without a spool: twice that of memory) frames are
  *          refused: who made them keeps them, and counts what it can take no more.
  * Kept:    what rank 0 did not write before the sidecar has to go stays on disk, in two files of
- *          frames: BASE-a.rkt from memory, then BASE-b.rkt, the spool. `ranktrace recover` puts
- *          them into the timeline.
+ *          frames: BASE-a.rkt from memory, then BASE-b.rkt, the spool. Both begin with a RUN frame, once
+ *          the run's id is known. `ranktrace recover` puts them into the timeline of that run.
  * Threads: one.
  */
 
@@ -52,6 +52,10 @@ enum rkt_status rkt_send_queue_create(struct rkt_transport *transport,
                                       struct rkt_send_queue **queue_out, struct rkt_error *err);
 /* Files of which rank 0 has written everything are removed. */
 void rkt_send_queue_destroy(struct rkt_send_queue *queue);
+
+/* Files on disk that are made from now on say that they are of this run. RKT_ERR_NOMEM: they do not. */
+enum rkt_status rkt_send_queue_set_run(struct rkt_send_queue *queue, uint64_t run_id,
+                                       struct rkt_error *err);
 
 /*
  * A rkt_frame_sink_fn; ctx is the queue. RKT_AGAIN: there is no room now. RKT_ERR_IO: the spool broke just

@@ -62,6 +62,7 @@ static void step_joining(struct rkt_sidecar *sidecar, uint64_t now_ns)
 {
     const struct rkt_run_message *welcome = &sidecar->link.welcome;
     char text[RKT_RUN_MESSAGE_BYTES_MAX];
+    struct rkt_error err = {0};
 
     if (sidecar->link.is_refused || rkt_link_is_silent(&sidecar->link, now_ns)) {
         rkt_log(RKT_LOG_ERROR, "sidecar", "rank 0 did not take this rank in", "reason=\"%s\"",
@@ -74,6 +75,8 @@ static void step_joining(struct rkt_sidecar *sidecar, uint64_t now_ns)
     (void)snprintf(text, sizeof(text), "%s %d%s%s", welcome->host, (int)welcome->value,
                    welcome->text[0] ? " " : "", welcome->text);
     rkt_sidecar_tell_supervisor(sidecar, RKT_CONTROL_READY, 0, text);
+    rkt_sidecar_warn_once(sidecar, rkt_send_queue_set_run(sidecar->queue, welcome->run_id, &err),
+                          &err);
     if (sidecar->probe)
         rkt_clock_probe_schedule(sidecar->probe, BURST_COUNT, START_GAP_NS,
                                  (welcome->flags & RKT_RUN_FLAG_CLOCK_LEADER) != 0);

@@ -14,6 +14,8 @@ struct rkt_spool {
     int fd; /* -1: not made yet */
     bool is_broken;
     uint64_t limit_bytes;
+    uint8_t *head; /* NULL: none */
+    size_t head_bytes;
 
     /* sizes of the frames that are not acknowledged: a queue in an array */
     size_t *sizes;
@@ -22,7 +24,8 @@ struct rkt_spool {
     size_t first_unsent;
     size_t size_count;
 
-    uint64_t kept_offset; /* in the file */
+    uint64_t start_offset; /* in the file: behind the head */
+    uint64_t kept_offset;
     uint64_t next_offset;
     uint64_t end_offset;
     uint64_t punched_offset;
@@ -59,6 +62,7 @@ void rkt_spool_destroy(struct rkt_spool *spool)
             (void)unlink(spool->path);
     }
     free(spool->path);
+    free(spool->head);
     free(spool->sizes);
     free(spool->frame);
     free(spool);
@@ -118,13 +122,46 @@ static enum rkt_status write_whole(struct rkt_spool *spool, const uint8_t *bytes
     return RKT_OK;
 }
 
+static void start_at(struct rkt_spool *spool, uint64_t offset)
+{
+    spool->start_offset = offset;
+    spool->kept_offset = spool->next_offset = spool->end_offset = spool->punched_offset = offset;
+}
+
+static enum rkt_status make_file(struct rkt_spool *spool, struct rkt_error *err)
+{
+    enum rkt_status status;
+
+    spool->fd = open(spool->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (spool->fd < 0)
+        return break_off(spool, "make", err);
+    status = write_whole(spool, spool->head, spool->head_bytes, err);
+    if (status == RKT_OK)
+        start_at(spool, spool->head_bytes);
+    return status;
+}
+
+enum rkt_status rkt_spool_set_head(struct rkt_spool *spool, const uint8_t *head, size_t head_bytes,
+                                   struct rkt_error *err)
+{
+    uint8_t *copy = malloc(head_bytes);
+
+    if (!copy)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the head of a spool");
+    memcpy(copy, head, head_bytes);
+    free(spool->head);
+    spool->head = copy;
+    spool->head_bytes = head_bytes;
+    return RKT_OK;
+}
+
 /* The acknowledged part of the array and of the file goes when it is worth it. */
 static void give_back(struct rkt_spool *spool)
 {
     if (spool->first_kept == spool->size_count) {
         spool->first_kept = spool->first_unsent = spool->size_count = 0;
-        if (ftruncate(spool->fd, 0) == 0)
-            spool->kept_offset = spool->next_offset = spool->end_offset = spool->punched_offset = 0;
+        if (ftruncate(spool->fd, (off_t)spool->start_offset) == 0)
+            start_at(spool, spool->start_offset);
         return;
     }
     if (spool->kept_offset - spool->punched_offset >= RKT_SPOOL_PUNCH_BYTES &&
@@ -144,14 +181,14 @@ static void give_back(struct rkt_spool *spool)
 enum rkt_status rkt_spool_push(struct rkt_spool *spool, const uint8_t *frame, size_t frame_bytes,
                                struct rkt_error *err)
 {
-    enum rkt_status status;
+    enum rkt_status status = RKT_OK;
 
     if (rkt_spool_is_full(spool))
         return RKT_AGAIN;
     if (spool->fd < 0)
-        spool->fd = open(spool->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (spool->fd < 0)
-        return break_off(spool, "make", err);
+        status = make_file(spool, err);
+    if (status != RKT_OK)
+        return status;
     if (!rkt_array_reserve((void **)&spool->sizes, &spool->size_cap, spool->size_count + 1,
                            sizeof(*spool->sizes)))
         return RKT_AGAIN;

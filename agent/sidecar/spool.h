@@ -10,7 +10,8 @@
  *
  * First in, first out. The file is made with the first frame and removed with the spool, unless
  * something in it was never acknowledged: then it stays, and `ranktrace recover` finds it. It is
- * frames and nothing else, so any reader of timelines reads it.
+ * frames and nothing else, so any reader of timelines reads it. A head, a frame that says of which run
+ * they are, stays before them for as long as the file is there.
  *
  * Memory:  8 bytes per frame that is in it. Disk: what is not acknowledged, up to the limit, and up
  *          to RKT_SPOOL_PUNCH_BYTES more.
@@ -35,6 +36,10 @@ enum rkt_status rkt_spool_create(const char *path, uint64_t limit_bytes,
                                  struct rkt_spool **spool_out, struct rkt_error *err);
 /* NULL is fine. */
 void rkt_spool_destroy(struct rkt_spool *spool);
+
+/* What a file that is made from now on begins with; copied. It takes no part in what follows. */
+enum rkt_status rkt_spool_set_head(struct rkt_spool *spool, const uint8_t *head, size_t head_bytes,
+                                   struct rkt_error *err);
 
 /* RKT_AGAIN: it is full, or broken. RKT_ERR_IO: it broke just now, and *err says how. */
 enum rkt_status rkt_spool_push(struct rkt_spool *spool, const uint8_t *frame, size_t frame_bytes,

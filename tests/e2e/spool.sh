@@ -46,6 +46,11 @@ recover "$out" "$work/spools"
 grep -q 'from spools' "$work/said" || fail "recover used no spool: $(cat "$work/said")"
 has '^run ranks=2 trailer=1 damaged=0 gaps=0'
 has 'role=rank rank=1 kernels=3000 .* named=3000 end=exited code=0 cut=0'
+
+# To the timeline of another run they do not belong.
+recover "$work/good" "$work/spools"
+grep -q 'left out .*/ranktrace-spool-.*: it is of run ' "$work/said" || fail "spools have no run: $(cat "$work/said")"
+! grep -q 'from spools' "$work/said" || fail "recover mixed two runs: $(cat "$work/said")"
 rm -f "$work/spools"/*
 
 # Rank 0's disk is full. A small file system needs the right to mount.

@@ -54,8 +54,8 @@ static void a_step_is_sent_where_there_is_one(void **state)
 
 static void a_leader_and_a_run_id_are_sent_where_there_are(void **state)
 {
-    static const uint32_t FLAGS[] = {0, RKT_RUN_FLAG_HAS_STEP, RKT_RUN_FLAG_SHARDED,
-                                     RKT_RUN_FLAG_HAS_STEP | RKT_RUN_FLAG_SHARDED};
+    static const uint32_t FLAGS[] = {0, RKT_RUN_FLAG_HAS_STEP, RKT_RUN_FLAG_HAS_RUN_ID,
+                                     RKT_RUN_FLAG_HAS_STEP | RKT_RUN_FLAG_HAS_RUN_ID};
     struct rkt_run_message out;
     struct rkt_error err = {0};
     uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
@@ -72,7 +72,7 @@ static void a_leader_and_a_run_id_are_sent_where_there_are(void **state)
         assert_rkt_ok(rkt_run_message_decode(buf, len, &out, &err), err);
         assert_int_equal(out.leader, 70000);
         assert_int_equal(out.step, FLAGS[i] & RKT_RUN_FLAG_HAS_STEP ? 9 : 0);
-        assert_true(out.run_id == (FLAGS[i] & RKT_RUN_FLAG_SHARDED ? UINT64_MAX - 1 : 0));
+        assert_true(out.run_id == (FLAGS[i] & RKT_RUN_FLAG_HAS_RUN_ID ? UINT64_MAX - 1 : 0));
         for (size_t cut = 0; cut < len; cut++)
             assert_rkt_status(rkt_run_message_decode(buf, cut, &out, NULL), RKT_ERR_FORMAT);
     }
@@ -85,7 +85,7 @@ static void longest_texts_fit(void **state)
     uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
 
     (void)state;
-    message.flags |= RKT_RUN_FLAG_HAS_STEP | RKT_RUN_FLAG_HAS_LEADER | RKT_RUN_FLAG_SHARDED;
+    message.flags |= RKT_RUN_FLAG_HAS_STEP | RKT_RUN_FLAG_HAS_LEADER | RKT_RUN_FLAG_HAS_RUN_ID;
     message.step = UINT64_MAX;
     message.leader = UINT32_MAX;
     memset(message.host, 'h', sizeof(message.host) - 1);

@@ -9,6 +9,7 @@
 
 #include "agent/sidecar/send.h"
 #include "common/run_message.h"
+#include "common/store_reader.h"
 #include "common/transport_loop.h"
 #include "tests/unit/sample.h"
 
@@ -269,6 +270,53 @@ static void a_full_disk_limit_says_full_first_and_refuses_last(void **state)
     assert_int_equal(serve(wire, marks), pushed);
 }
 
+static void what_is_kept_says_of_which_run_it_is(void **state)
+{
+    static const char *const ENDS[] = {"-a.rkt", "-b.rkt"};
+    struct spooled_wire *spooled = *state;
+    struct wire *wire = &spooled->wire;
+    struct rkt_error err = {0};
+    const char *path;
+
+    assert_rkt_ok(rkt_send_queue_set_run(wire->queue, UINT64_MAX - 6, &err), err);
+    for (uint8_t i = 0; i < 12; i++)
+        push(wire, i, MIB / 4);
+    assert_rkt_ok(rkt_send_queue_keep(wire->queue, &path, &err), err);
+    rkt_send_queue_abandon(wire->queue);
+    rkt_send_queue_destroy(wire->queue);
+    wire->queue = NULL;
+    for (size_t i = 0; i < sizeof(ENDS) / sizeof(ENDS[0]); i++) {
+        struct rkt_store_reader *reader;
+        char name[300];
+
+        snprintf(name, sizeof(name), "%s%s", spooled->base, ENDS[i]);
+        assert_rkt_ok(rkt_store_reader_open(name, &reader, &err), err);
+        assert_true(rkt_store_reader_run(reader)->run_id == UINT64_MAX - 6);
+        assert_false(rkt_store_reader_run(reader)->is_part);
+        rkt_store_reader_close(reader);
+    }
+}
+
+/* Not even the RUN frame is left where rank 0 wrote all in the end. */
+static void a_run_is_no_reason_to_keep_a_file(void **state)
+{
+    struct spooled_wire *spooled = *state;
+    struct wire *wire = &spooled->wire;
+    struct rkt_error err = {0};
+    const char *path;
+    uint8_t marks[64];
+
+    assert_rkt_ok(rkt_send_queue_set_run(wire->queue, 7, &err), err);
+    for (uint8_t i = 0; i < 12; i++)
+        push(wire, i, MIB / 4);
+    assert_rkt_ok(rkt_send_queue_keep(wire->queue, &path, &err), err);
+    assert_true(has_file(spooled, "-a.rkt") && has_file(spooled, "-b.rkt"));
+    assert_int_equal(serve(wire, marks), 12);
+    rkt_send_queue_destroy(wire->queue);
+    wire->queue = NULL;
+    assert_false(has_file(spooled, "-a.rkt") || has_file(spooled, "-b.rkt"));
+}
+
 static void what_was_not_written_is_kept_memory_first(void **state)
 {
     struct spooled_wire *spooled = *state;
@@ -448,6 +496,8 @@ int main(void)
         CASE(abandoned_queue_drops_what_waits_and_takes_nothing),
         SPOOLED(what_memory_cannot_hold_goes_by_the_disk_in_order),
         SPOOLED(a_full_disk_limit_says_full_first_and_refuses_last),
+        SPOOLED(what_is_kept_says_of_which_run_it_is),
+        SPOOLED(a_run_is_no_reason_to_keep_a_file),
         SPOOLED(what_was_not_written_is_kept_memory_first),
         SPOOLED(what_is_pushed_after_a_keep_is_on_disk_until_it_is_written),
         SPOOLED(a_disk_that_is_full_keeps_whole_frames_and_the_rest_is_counted),

@@ -150,6 +150,35 @@ static void what_is_acknowledged_gives_its_disk_back(void **state)
     expect_first(fx->spool, 99, 64);
 }
 
+/* It outlives the acknowledged frames, whether these become a hole or are cut off. */
+static void a_head_stays_at_the_start_of_the_file(void **state)
+{
+    struct fixture *fx = *state;
+    struct rkt_error err = {0};
+    uint8_t *bytes;
+    size_t len;
+
+    assert_rkt_ok(rkt_spool_set_head(fx->spool, (const uint8_t *)"of run 7", 8, &err), err);
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < 9; i++)
+            assert_int_equal(push(fx->spool, i, MIB), RKT_OK);
+        assert_int_equal(rkt_spool_bytes(fx->spool), 9 * MIB);
+        for (uint32_t i = 0; i < 9; i++) {
+            expect_first(fx->spool, i, MIB);
+            rkt_spool_sent(fx->spool);
+            rkt_spool_acked(fx->spool);
+            bytes = sample_file_read(fx->path, &len);
+            assert_int_equal(len, 8 + (i < 8 ? 9 * MIB : 0));
+            assert_memory_equal(bytes, "of run 7", 8);
+            free(bytes);
+        }
+        assert_int_equal(rkt_spool_bytes(fx->spool), 0);
+    }
+    rkt_spool_destroy(fx->spool);
+    fx->spool = NULL;
+    assert_int_not_equal(access(fx->path, F_OK), 0);
+}
+
 static void a_full_spool_takes_no_more_until_it_is_acknowledged(void **state)
 {
     struct fixture *fx = *state;
@@ -236,6 +265,7 @@ int main(void)
         CASE(frames_come_out_as_they_went_in),
         CASE(what_was_sent_can_be_sent_again_until_it_is_acknowledged),
         CASE(what_is_acknowledged_gives_its_disk_back),
+        CASE(a_head_stays_at_the_start_of_the_file),
         CASE(a_full_spool_takes_no_more_until_it_is_acknowledged),
         CASE(the_file_stays_when_something_was_not_acknowledged),
         CASE(a_disk_that_fails_ends_the_spool_and_keeps_what_is_in_it),
