@@ -2,10 +2,32 @@
 #include "common/store_beside.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/frame.h"
+
+/* Of a spool, behind the RUN frame that it may begin with. */
+static uint64_t spooled_bytes(int folder_fd, const char *name, uint64_t file_bytes)
+{
+    int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    uint8_t bytes[RKT_FRAME_HEAD_BYTES];
+    struct rkt_frame_head head;
+    uint64_t run_bytes = 0;
+
+    if (fd < 0)
+        return file_bytes;
+    if (pread(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) &&
+        rkt_frame_head_decode(bytes, sizeof(bytes), &head, NULL) == RKT_OK &&
+        head.kind == RKT_FRAME_RUN)
+        run_bytes = RKT_FRAME_HEAD_BYTES + (uint64_t)head.packed_bytes;
+    close(fd);
+    return file_bytes > run_bytes ? file_bytes - run_bytes : 0;
+}
 
 static void count_file(struct rkt_store_beside *beside, int folder_fd, const char *name)
 {
@@ -14,8 +36,10 @@ static void count_file(struct rkt_store_beside *beside, int folder_fd, const cha
     if (fstatat(folder_fd, name, &st, 0) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
         return;
     if (fnmatch(RKT_SPOOL_PREFIX "*-[ab].rkt", name, 0) == 0) {
-        beside->spool_count++;
-        beside->spool_bytes += (uint64_t)st.st_size;
+        uint64_t bytes = spooled_bytes(folder_fd, name, (uint64_t)st.st_size);
+
+        beside->spool_count += bytes > 0;
+        beside->spool_bytes += bytes;
     } else if (fnmatch("timeline-*-*.rkt", name, 0) == 0) {
         beside->shard_count++;
     }

@@ -6,7 +6,7 @@
  * store_beside - what lies beside the timeline of a run, and is not read with it.
  *
  * Place:   a folder's names -> [store_beside] -> store_files, store_frames.
- * Threads: one at a time. Waiting: reads one folder.
+ * Threads: one at a time. Waiting: reads one folder, and the start of spools in it.
  */
 
 #include <stdint.h>
@@ -18,7 +18,7 @@
 #define RKT_SPOOL_PREFIX "ranktrace-spool-"
 
 struct rkt_store_beside {
-    uint32_t spool_count; /* with something in them */
+    uint32_t spool_count; /* with more in them than whose they are */
     uint32_t shard_count; /* of whatever run */
     uint64_t spool_bytes; /* sizes of the files, with their holes */
 };

@@ -93,6 +93,8 @@ head[12:16] = frames[batch][12:16]
 same_number = bytes(head) + struct.pack("<I", zlib.crc32(bytes(head))) + frames[align][32:]
 with open(sys.argv[2] + "/ranktrace-spool-1-9-a.rkt", "wb") as file:
     file.write(frames[batch])
+with open(sys.argv[2] + "/ranktrace-spool-0-8-a.rkt", "wb") as file:
+    file.write(frames[0])  # of which all was acknowledged: only whose it was is left
 with open(sys.argv[2] + "/timeline.rkt", "wb") as file:
     file.write(b"".join(same_number if i == batch else frame for i, frame in enumerate(frames) if i != align))
 PY
