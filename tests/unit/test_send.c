@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/sidecar/send.h"
+#include "common/frame.h"
 #include "common/run_message.h"
 #include "common/store_reader.h"
 #include "common/transport_loop.h"
@@ -403,6 +404,30 @@ static void a_disk_that_is_full_keeps_whole_frames_and_the_rest_is_counted(void 
     assert_int_equal(counts.dropped_frames, 2);
 }
 
+static void a_disk_with_room_for_the_run_alone_keeps_no_file(void **state)
+{
+    struct spooled_wire *spooled = *state;
+    struct wire *wire = &spooled->wire;
+    struct rlimit before, small;
+    struct rkt_error err = {0};
+    const char *path = NULL;
+    size_t len;
+
+    assert_rkt_ok(rkt_send_queue_set_run(wire->queue, 7, &err), err);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = (struct rlimit){.rlim_cur = 1000, .rlim_max = before.rlim_max};
+    (void)signal(SIGXFSZ, SIG_IGN);
+    push(wire, 1, 2000);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_rkt_status(rkt_send_queue_keep(wire->queue, &path, &err), RKT_ERR_IO);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    free(sample_file_read(path, &len));
+    assert_in_range(len, RKT_FRAME_HEAD_BYTES + 1, 999); /* the RUN frame, and no part of another */
+    rkt_send_queue_destroy(wire->queue);
+    wire->queue = NULL;
+    assert_false(has_file(spooled, "-a.rkt"));
+}
+
 static void a_paused_queue_sends_nothing_and_takes_all(void **state)
 {
     struct spooled_wire *spooled = *state;
@@ -501,6 +526,7 @@ int main(void)
         SPOOLED(what_was_not_written_is_kept_memory_first),
         SPOOLED(what_is_pushed_after_a_keep_is_on_disk_until_it_is_written),
         SPOOLED(a_disk_that_is_full_keeps_whole_frames_and_the_rest_is_counted),
+        SPOOLED(a_disk_with_room_for_the_run_alone_keeps_no_file),
         SPOOLED(a_paused_queue_sends_nothing_and_takes_all),
         SPOOLED(frames_go_to_the_leader_and_its_acks_count),
         SPOOLED(another_target_gets_all_that_is_not_acknowledged_in_order),
