@@ -454,9 +454,9 @@ bool rkt_aggregator_step(struct rkt_aggregator *aggregator, uint64_t now_ns)
 {
     bool is_busy;
 
-    /* Who stood still himself has heard nobody meanwhile. */
+    /* Who stood still himself has heard nobody meanwhile: as in link.c. */
     if (aggregator->now_ns > 0 && now_ns - aggregator->now_ns > HEARTBEAT_NS)
-        rkt_run_state_forgive(aggregator->state, now_ns);
+        rkt_run_state_forgive(aggregator->state, now_ns - aggregator->now_ns - HEARTBEAT_NS);
     aggregator->now_ns = now_ns;
     while (take_control(aggregator)) {
     }

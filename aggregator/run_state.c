@@ -46,10 +46,10 @@ void rkt_run_state_heard(struct rkt_run_state *state, int rank, uint64_t now_ns)
     state->peers[rank].heard_ns = now_ns;
 }
 
-void rkt_run_state_forgive(struct rkt_run_state *state, uint64_t now_ns)
+void rkt_run_state_forgive(struct rkt_run_state *state, uint64_t pause_ns)
 {
     for (int rank = 0; rank < state->rank_count; rank++)
-        state->peers[rank].heard_ns = now_ns;
+        state->peers[rank].heard_ns += pause_ns;
 }
 
 void rkt_run_state_joined(struct rkt_run_state *state, int rank)

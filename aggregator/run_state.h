@@ -31,8 +31,8 @@ void rkt_run_state_destroy(struct rkt_run_state *state);
 
 /* Anything came from this rank. A lost one that speaks again stays lost. */
 void rkt_run_state_heard(struct rkt_run_state *state, int rank, uint64_t now_ns);
-/* Silence counts from now on: nobody listened before. */
-void rkt_run_state_forgive(struct rkt_run_state *state, uint64_t now_ns);
+/* So long of the silence of all does not count: nobody listened. */
+void rkt_run_state_forgive(struct rkt_run_state *state, uint64_t pause_ns);
 void rkt_run_state_joined(struct rkt_run_state *state, int rank);
 void rkt_run_state_flushed(struct rkt_run_state *state, int rank);
 

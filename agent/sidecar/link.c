@@ -156,11 +156,18 @@ static void send_heartbeats(struct rkt_link *link, uint64_t now_ns)
                                  rkt_run_message_encode(&heartbeat, buf), NULL);
 }
 
-/* Who stood still himself has heard nobody meanwhile, and knows nothing of the others. */
+/*
+ * Who stood still himself has heard nobody meanwhile: of a pause one heartbeat's length counts. Not
+ * nothing, or one whose every step is slow would wait for the dead for ever.
+ */
 static void forgive_own_pause(struct rkt_link *link, uint64_t now_ns)
 {
-    if (now_ns - link->stepped_ns > RKT_LINK_HEARTBEAT_NS)
-        link->heard_ns = link->leader_heard_ns = now_ns;
+    uint64_t pause_ns = now_ns - link->stepped_ns;
+
+    if (pause_ns > RKT_LINK_HEARTBEAT_NS) {
+        link->heard_ns += pause_ns - RKT_LINK_HEARTBEAT_NS;
+        link->leader_heard_ns += pause_ns - RKT_LINK_HEARTBEAT_NS;
+    }
     link->stepped_ns = now_ns;
 }
 

@@ -110,6 +110,24 @@ static void rank_0_that_stood_still_takes_nobody_for_lost(void **state)
         assert_int_equal(run_source(run, number)->end.reason, RKT_END_EXITED);
 }
 
+/* MPI takes more than a second for each try to reach the dead. */
+static void others_leave_the_dead_however_slow_they_are(void **state)
+{
+    struct run *run = *state;
+
+    run_start_jobs(run);
+    run_die(run, 0);
+    run_end_job(run, 1, 0);
+    run_end_job(run, 2, 0);
+    for (unsigned i = 0; i < 20; i++) {
+        run->ranks[1].is_stopped = run->ranks[2].is_stopped = true;
+        run_for(run, 3 * S / 2);
+        run->ranks[1].is_stopped = run->ranks[2].is_stopped = false;
+        run_for(run, S / 100);
+    }
+    assert_true(run->ranks[1].has_left && run->ranks[2].has_left);
+}
+
 static void others_leave_when_rank_0_is_dead_and_their_jobs_have_ended(void **state)
 {
     struct run *run = *state;
@@ -432,6 +450,7 @@ int main(void)
         CASE(nobody_leaves_before_the_report_is_done),
         CASE(rank_that_goes_silent_is_lost_and_the_others_end),
         CASE(rank_0_that_stood_still_takes_nobody_for_lost),
+        CASE(others_leave_the_dead_however_slow_they_are),
         CASE(others_leave_when_rank_0_is_dead_and_their_jobs_have_ended),
         CASE(one_toggle_is_an_order_ahead_of_all_ranks),
         CASE(a_process_that_comes_late_gets_the_order_too),
