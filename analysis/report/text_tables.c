@@ -264,7 +264,8 @@ static enum rkt_status print_table(const struct rkt_result *result, enum rkt_tab
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a table of %zu rows", table->row_count);
     }
     page.table.row_count = table->row_count;
-    memcpy(page.table.rows, table->rows, table->row_count * sizeof(*page.table.rows));
+    if (table->row_count > 0)
+        memcpy(page.table.rows, table->rows, table->row_count * sizeof(*page.table.rows));
     rkt_table_sort(page.form, &page.table, page.order);
     choose_columns(&page);
     (void)fputc('\n', out);

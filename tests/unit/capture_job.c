@@ -128,6 +128,7 @@ static size_t take_events(struct job *job, struct rkt_region *region)
             rkt_region_ring(region, i), rkt_region_ring_capacity(region),
             job->events + job->event_count, JOB_EVENTS_MAX - job->event_count, &was_broken);
         assert_false(was_broken);
+        assert_true(job->event_count < JOB_EVENTS_MAX); /* or events are lost here, not there */
         rkt_region_recycle(region, i);
     }
     return job->event_count - before;

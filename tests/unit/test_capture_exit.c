@@ -26,6 +26,9 @@
 #define THREADS 8u
 #define LAUNCHERS 2u
 #define ENOUGH UINT64_C(500) /* marks of each thread before anything happens */
+#define MANY  \
+    UINT64_C( \
+        20000) /* of one thread: from then on it takes its time, or the others' fill all room */
 #define FORKS 10
 #define CODE 23
 
@@ -82,7 +85,9 @@ static void *produce(void *arg)
     must(!process.gpu || cuCtxSetCurrent(process.gpu->context) == CUDA_SUCCESS);
     while (!atomic_load_explicit(&process.should_stop, memory_order_relaxed)) {
         process.mark("mark");
-        atomic_fetch_add_explicit(&account->marks[producer->number], 1, memory_order_relaxed);
+        if (atomic_fetch_add_explicit(&account->marks[producer->number], 1, memory_order_relaxed) >
+            MANY)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         if (process.gpu && producer->number < LAUNCHERS)
             (void)cuLaunchKernel(process.gpu->other_kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
         sched_yield();
