@@ -7,9 +7,10 @@
 Three ranks push records as fast as they are taken (ring_job.c) while rank 0's sidecar stands still, until memory
 and spool of the other two are full; then it goes on. What a run that records nothing takes (Open MPI above all)
 is measured in the same way and added to the formula. The peak must be within the formula, and the formula within
-twice the peak. Exit code 77: this build has no MPI.
+twice the peak. Exit code 77: this build has no MPI, or a sanitizer.
 """
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -115,6 +116,10 @@ def main():
     if not mpi_run.has_mpi(build):
         print("this build has no MPI, or mpirun is not installed")
         return mpi_run.SKIP
+    with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as cache:
+        if any(re.fullmatch(r"RKT_SANITIZE:STRING=.+", line.strip()) for line in cache):
+            print("memory is not measured where it is the sanitizer's own")
+            return mpi_run.SKIP
     mpi_run.clean_environment()
     has_failed = False
     for who, formula, base, peak in zip(("rank 0", "another rank"), (rank_0_bytes(), sidecar_bytes()), idle(build), full(build)):
