@@ -5,6 +5,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 whole=$root/tests/data/wire/v1.0-store.bin
+export PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 # store_frames.py
 
 # The numbers that a JSON info must have: KEY.KEY ... VALUE pairs.
 expect() {
@@ -72,25 +73,16 @@ expect "$work/clean.rkt" health.is_complete true health.damaged_frames 0
 # numbers, in its spool. Both are kept.
 mkdir "$work/lost"
 python3 - "$whole" "$work/lost" <<'PY'
-import struct
 import sys
-import zlib
 
-ALIGN, BATCHES = 6, (4, 7)
-with open(sys.argv[1], "rb") as file:
-    data = file.read()
-frames = []
-at = 0
-while data[at:at + 4] == b"RKTF":
-    end = at + 32 + struct.unpack_from("<I", data, at + 20)[0]
-    frames.append(data[at:end])
-    at = end
-of_rank_1 = [i for i, frame in enumerate(frames) if struct.unpack_from("<I", frame, 8)[0] == 1]
-batch = next(i for i in of_rank_1 if frames[i][5] in BATCHES)
-align = next(i for i in of_rank_1 if frames[i][5] == ALIGN)
+import store_frames as store
+
+frames = store.read(sys.argv[1])
+batch = store.first_batch(frames, 1)
+align = next(i for i, frame in enumerate(frames) if store.source(frame) == 1 and store.kind(frame) == store.ALIGN)
 head = bytearray(frames[align][:28])
 head[12:16] = frames[batch][12:16]
-same_number = bytes(head) + struct.pack("<I", zlib.crc32(bytes(head))) + frames[align][32:]
+same_number = store.with_head(head, frames[align][store.HEAD_BYTES:])
 with open(sys.argv[2] + "/ranktrace-spool-1-9-a.rkt", "wb") as file:
     file.write(frames[batch])
 with open(sys.argv[2] + "/ranktrace-spool-0-8-a.rkt", "wb") as file:
@@ -131,23 +123,18 @@ import struct
 import sys
 import zlib
 
-RUN, BATCHES = 1, (4, 7)
-with open(sys.argv[1], "rb") as file:
-    data = file.read()
-frames = []
-at = 0
-while data[at:at + 4] == b"RKTF":
-    end = at + 32 + struct.unpack_from("<I", data, at + 20)[0]
-    frames.append(data[at:end])
-    at = end
-batch = next(i for i, frame in enumerate(frames) if frame[8:12] == b"\1\0\0\0" and frame[5] in BATCHES)
-old_run = next(frame for frame in frames if frame[5] == RUN)
+import store_frames as store
+
+frames = store.read(sys.argv[1])
+batch = store.first_batch(frames, 1)
+old_run = next(frame for frame in frames if store.kind(frame) == store.RUN)
 for path, run in zip(sys.argv[2::2], sys.argv[3::2]):
     is_part = b"\x08\xc3" if "timeline-" in path else b"\x08\xc2"
     raw = b"\x82\x07\xcf" + struct.pack(">Q", int(run)) + is_part
     head = old_run[:16] + struct.pack("<III", len(raw), len(raw), zlib.crc32(raw))
-    first = [head + struct.pack("<I", zlib.crc32(head)) + raw] if run != "0" else []
-    rest = [frames[batch]] if "spool" in path else [f for i, f in enumerate(frames) if f[5] != RUN and i != batch]
+    first = [store.with_head(head, raw)] if run != "0" else []
+    others = [frame for i, frame in enumerate(frames) if store.kind(frame) != store.RUN and i != batch]
+    rest = [frames[batch]] if "spool" in path else others
     with open(path, "wb") as file:
         file.write(b"".join(first + rest))
 PY
@@ -235,18 +222,12 @@ head -c $((size - 70)) "$whole" >"$work/clean.rkt"
 
 # A frame that never arrived is a loss, which the report shows.
 python3 - "$whole" "$work/gap.rkt" <<'PY'
-import struct
 import sys
 
-with open(sys.argv[1], "rb") as file:
-    data = file.read()
-frames = []
-at = 0
-while data[at:at + 4] == b"RKTF":
-    end = at + 32 + struct.unpack_from("<I", data, at + 20)[0]
-    frames.append(data[at:end])
-    at = end
-batch = next(i for i, frame in enumerate(frames) if struct.unpack_from("<I", frame, 8)[0] == 1 and frame[5] in (4, 7))
+import store_frames as store
+
+frames = store.read(sys.argv[1])
+batch = store.first_batch(frames, 1)
 with open(sys.argv[2], "wb") as file:
     file.write(b"".join(frames[:batch] + frames[batch + 1:]))
 PY

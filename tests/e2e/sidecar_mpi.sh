@@ -4,50 +4,7 @@
 # mpirun itself is killed. No GPU, no capture library.
 . "$(dirname "$0")/lib.sh"
 need_mpi
-
-job=$build/tests/ring_job
-summary=$build/tests/store_summary
-failures=0
-shown=
-wrapper=() # between mpirun and the supervisor
-for name in $(compgen -e | grep -E '^(OMPI_|PMIX_|PMI_|SLURM_|RANKTRACE_|RANK$|WORLD_SIZE$)' || true); do
-    unset "$name"
-done
-
-# begin NAME RANKS [RUN OPTIONS...] -- COMMAND...: runs it under mpirun
-begin() {
-    local options=() ranks=$2
-    case=$1
-    shift 2
-    while [ "$1" != -- ]; do
-        options+=("$1")
-        shift
-    done
-    shift
-    rm -rf "$work/result" "$work/out"
-    code=0
-    mpi "$ranks" "${wrapper[@]}" "$build/bin/ranktrace-run" -o "$work/result" --no-report "${options[@]}" -- "$@" \
-        >"$work/err" 2>&1 || code=$?
-    "$summary" "$work/result/timeline.rkt" >"$work/out" 2>>"$work/err" || true
-}
-
-complain() {
-    echo "FAILED: $case: $1"
-    [ "$case" = "$shown" ] || sed 's/^/    /' "$work/err" "$work/out"
-    shown=$case
-    failures=$((failures + 1))
-}
-
-code_is() { [ "$code" = "$1" ] || complain "exit code is $code, not $1"; }
-has() { grep -qE -- "$1" "$work/out" || complain "no line '$1'"; }
-count_is() {
-    local n
-    n=$(grep -cE -- "$2" "$work/out" || true)
-    [ "$n" = "$1" ] || complain "$n lines '$2', not $1"
-}
-
-# Mpirun can be told that a rank is done whose sidecar died only where PMIx is there.
-no_job_failed() { [ ! -x "$build/bin/ranktrace-leave" ] || code_is 0; }
+. "$here/mpi_cases.sh"
 
 # on_rank N COMMAND OTHERS: one command on rank N, another elsewhere
 on_rank() { printf 'if [ "$RANK" = %s ]; then %s; else %s; fi' "$1" "$2" "$3"; }
