@@ -46,11 +46,7 @@ static void records_of_a_group_are_in_the_file_of_its_leader(void **state)
 
     tree_connect_jobs(tree);
     tree_record(tree, 3);
-    tree_end_jobs(tree);
-    run_for(tree->run, 8 * S);
-    tree_all_have_left(tree, true);
-    tree_store_is_whole(tree);
-    tree_all_is_stored(tree, 0, TREE_RANKS - 1);
+    tree_must_end_whole(tree);
     all_are_aligned(tree);
     shard = the_shard(tree);
     assert_true(shard->is_read);
@@ -110,15 +106,9 @@ static void a_leader_that_stands_still_is_left_and_may_come_back(void **state)
 
     tree_connect_jobs(tree);
     tree_record(tree, 2);
-    tree->run->ranks[TREE_LEADER].is_stopped = true;
-    tree_record(tree, 10);
-    tree->run->ranks[TREE_LEADER].is_stopped = false;
+    tree_stand_still(tree, TREE_LEADER, TREE_LEADER, 10);
     tree_record(tree, 3);
-    tree_end_jobs(tree);
-    run_for(tree->run, 8 * S);
-    tree_all_have_left(tree, true);
-    tree_store_is_whole(tree);
-    tree_all_is_stored(tree, 0, TREE_RANKS - 1);
+    tree_must_end_whole(tree);
     assert_true(the_shard(tree)->has_trailer);
 }
 
@@ -135,11 +125,7 @@ static void where_rank_0_does_not_see_the_file_the_leader_passes_on(void **state
     tree_record(tree, 8);
     assert_false(has_shard_file(tree));
     assert_int_equal(rmdir(elsewhere), 0);
-    tree_end_jobs(tree);
-    run_for(tree->run, 8 * S);
-    tree_all_have_left(tree, true);
-    tree_store_is_whole(tree);
-    tree_all_is_stored(tree, 0, TREE_RANKS - 1);
+    tree_must_end_whole(tree);
     assert_int_equal(rkt_store_reader_shard_count(tree->run->reader), 0);
 }
 
@@ -150,11 +136,7 @@ static void where_there_is_no_such_folder_the_leader_passes_on(void **state)
     tree->run->shard_folder = "/nowhere";
     tree_connect_jobs(tree);
     tree_record(tree, 2);
-    tree_end_jobs(tree);
-    run_for(tree->run, 8 * S);
-    tree_all_have_left(tree, true);
-    tree_store_is_whole(tree);
-    tree_all_is_stored(tree, 0, TREE_RANKS - 1);
+    tree_must_end_whole(tree);
     assert_int_equal(rkt_store_reader_shard_count(tree->run->reader), 0);
 }
 

@@ -22,11 +22,7 @@ static void frames_of_a_group_come_by_its_leader(void **state)
 
     tree_connect_jobs(tree);
     tree_record(tree, 3);
-    tree_end_jobs(tree);
-    run_for(tree->run, 8 * S);
-    tree_all_have_left(tree, true);
-    tree_store_is_whole(tree);
-    tree_all_is_stored(tree, 0, TREE_RANKS - 1);
+    tree_must_end_whole(tree);
     assert_in_range(rkt_aggregator_bundled_frames(tree->run->aggregator), 9, 1000);
 }
 
@@ -76,15 +72,9 @@ static void a_leader_that_stands_still_is_left_and_may_come_back(void **state)
 
     tree_connect_jobs(tree);
     tree_record(tree, 2);
-    tree->run->ranks[TREE_LEADER].is_stopped = true;
-    tree_record(tree, 10);
-    tree->run->ranks[TREE_LEADER].is_stopped = false;
+    tree_stand_still(tree, TREE_LEADER, TREE_LEADER, 10);
     tree_record(tree, 3);
-    tree_end_jobs(tree);
-    run_for(tree->run, 8 * S);
-    tree_all_have_left(tree, true);
-    tree_store_is_whole(tree);
-    tree_all_is_stored(tree, 0, TREE_RANKS - 1);
+    tree_must_end_whole(tree);
 }
 
 static void a_leader_that_stands_still_for_a_moment_is_kept(void **state)
@@ -94,18 +84,12 @@ static void a_leader_that_stands_still_for_a_moment_is_kept(void **state)
 
     tree_connect_jobs(tree);
     tree_record(tree, 1);
-    tree->run->ranks[TREE_LEADER].is_stopped = true;
-    tree_record(tree, 3);
-    tree->run->ranks[TREE_LEADER].is_stopped = false;
+    tree_stand_still(tree, TREE_LEADER, TREE_LEADER, 3);
     tree_record(tree, 1);
     bundled = rkt_aggregator_bundled_frames(tree->run->aggregator);
     tree_record(tree, 3);
     assert_true(rkt_aggregator_bundled_frames(tree->run->aggregator) >= bundled + 6);
-    tree_end_jobs(tree);
-    run_for(tree->run, 8 * S);
-    tree_all_have_left(tree, true);
-    tree_store_is_whole(tree);
-    tree_all_is_stored(tree, 0, TREE_RANKS - 1);
+    tree_must_end_whole(tree);
 }
 
 /* It hears its leader again when it runs again, and nothing tells it that it was the one who slept. */
@@ -115,20 +99,12 @@ static void a_member_that_stood_still_itself_keeps_its_leader(void **state)
     uint64_t bundled;
 
     tree_connect_jobs(tree);
-    for (int rank = 3; rank < TREE_RANKS; rank++)
-        tree->run->ranks[rank].is_stopped = true;
-    tree_record(tree, 10);
-    for (int rank = 3; rank < TREE_RANKS; rank++)
-        tree->run->ranks[rank].is_stopped = false;
+    tree_stand_still(tree, 3, TREE_RANKS - 1, 10);
     tree_record(tree, 3);
     bundled = rkt_aggregator_bundled_frames(tree->run->aggregator);
     tree_record(tree, 3);
     assert_true(rkt_aggregator_bundled_frames(tree->run->aggregator) >= bundled + 6);
-    tree_end_jobs(tree);
-    run_for(tree->run, 8 * S);
-    tree_all_have_left(tree, true);
-    tree_store_is_whole(tree);
-    tree_all_is_stored(tree, 0, TREE_RANKS - 1);
+    tree_must_end_whole(tree);
 }
 
 static void a_leader_that_never_was_is_not_waited_for(void **state)

@@ -130,3 +130,21 @@ void tree_store_is_whole(struct tree *tree)
     tree_store_is_good(tree);
     assert_true(rkt_store_reader_health(tree->run->reader)->has_trailer);
 }
+
+void tree_stand_still(struct tree *tree, int first_rank, int last_rank, uint64_t seconds)
+{
+    for (int rank = first_rank; rank <= last_rank; rank++)
+        tree->run->ranks[rank].is_stopped = true;
+    tree_record(tree, seconds);
+    for (int rank = first_rank; rank <= last_rank; rank++)
+        tree->run->ranks[rank].is_stopped = false;
+}
+
+void tree_must_end_whole(struct tree *tree)
+{
+    tree_end_jobs(tree);
+    run_for(tree->run, 8 * S);
+    tree_all_have_left(tree, true);
+    tree_store_is_whole(tree);
+    tree_all_is_stored(tree, 0, TREE_RANKS - 1);
+}

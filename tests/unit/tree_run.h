@@ -29,6 +29,8 @@ void tree_destroy(struct tree *tree);
 void tree_connect_jobs(struct tree *tree);
 /* A batch is cut after a second: one frame and more per second and rank. */
 void tree_record(struct tree *tree, uint64_t seconds);
+/* These sidecars do nothing meanwhile, as under SIGSTOP; the jobs record on. */
+void tree_stand_still(struct tree *tree, int first_rank, int last_rank, uint64_t seconds);
 void tree_end_jobs(struct tree *tree);
 
 /* All who live have left. */
@@ -42,5 +44,8 @@ void tree_store_is_whole(struct tree *tree);
 uint64_t tree_kernels(struct tree *tree, int rank);
 /* Everything that was recorded, to the job's own end. */
 void tree_all_is_stored(struct tree *tree, int first_rank, int last_rank);
+
+/* The jobs end; all leave as they should, and everything is there. */
+void tree_must_end_whole(struct tree *tree);
 
 #endif
