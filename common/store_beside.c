@@ -11,6 +11,16 @@
 
 #include "common/frame.h"
 
+#define HEX4 "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]"
+
+enum rkt_run_file rkt_run_file_of(const char *name)
+{
+    if (fnmatch("timeline-" HEX4 HEX4 HEX4 HEX4 "-*.rkt", name, 0) == 0)
+        return RKT_RUN_FILE_SHARD;
+    return fnmatch(RKT_SPOOL_PREFIX "*-[ab].rkt", name, 0) == 0 ? RKT_RUN_FILE_SPOOL
+                                                                : RKT_RUN_FILE_OTHER;
+}
+
 /* Of a spool, behind the RUN frame that it may begin with. */
 static uint64_t spooled_bytes(int folder_fd, const char *name, uint64_t file_bytes)
 {
@@ -31,18 +41,18 @@ static uint64_t spooled_bytes(int folder_fd, const char *name, uint64_t file_byt
 
 static void count_file(struct rkt_store_beside *beside, int folder_fd, const char *name)
 {
+    enum rkt_run_file kind = rkt_run_file_of(name);
     struct stat st;
 
     if (fstatat(folder_fd, name, &st, 0) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
         return;
-    if (fnmatch(RKT_SPOOL_PREFIX "*-[ab].rkt", name, 0) == 0) {
+    if (kind == RKT_RUN_FILE_SPOOL) {
         uint64_t bytes = spooled_bytes(folder_fd, name, (uint64_t)st.st_size);
 
         beside->spool_count += bytes > 0;
         beside->spool_bytes += bytes;
-    } else if (fnmatch("timeline-*-*.rkt", name, 0) == 0) {
-        beside->shard_count++;
     }
+    beside->shard_count += kind == RKT_RUN_FILE_SHARD;
 }
 
 static DIR *open_folder_of(const char *path, const char *slash)

@@ -17,6 +17,15 @@
 /* How files of spools are called: PREFIX RANK-PID-a.rkt and -b.rkt. */
 #define RKT_SPOOL_PREFIX "ranktrace-spool-"
 
+enum rkt_run_file {
+    RKT_RUN_FILE_OTHER,
+    RKT_RUN_FILE_SHARD, /* as rkt_shard_file_name makes them, of whatever run */
+    RKT_RUN_FILE_SPOOL,
+};
+
+/* What a file in a run's folder is, by its name. */
+enum rkt_run_file rkt_run_file_of(const char *name);
+
 struct rkt_store_beside {
     uint32_t spool_count; /* with more in them than whose they are */
     uint32_t shard_count; /* of whatever run */

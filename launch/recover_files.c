@@ -2,25 +2,25 @@
 #include "launch/recover_files.h"
 
 #include <dirent.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/sidecar/spool.h"
 #include "common/array.h"
-
-/* As rkt_shard_file_name makes them. */
-#define HEX4 "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]"
-#define SHARD_PATTERN "timeline-" HEX4 HEX4 HEX4 HEX4 "-*.rkt"
-#define SPOOL_PATTERN RKT_SPOOL_PREFIX "*-[ab].rkt"
+#include "common/store_beside.h"
 
 static enum rkt_recover_kind kind_of(const char *name)
 {
-    if (fnmatch(SHARD_PATTERN, name, 0) == 0)
+    switch (rkt_run_file_of(name)) {
+    case RKT_RUN_FILE_SHARD:
         return RKT_RECOVER_SHARD;
-    return fnmatch(SPOOL_PATTERN, name, 0) == 0 ? RKT_RECOVER_SPOOL : RKT_RECOVER_TIMELINE;
+    case RKT_RUN_FILE_SPOOL:
+        return RKT_RECOVER_SPOOL;
+    case RKT_RUN_FILE_OTHER:
+        break;
+    }
+    return RKT_RECOVER_TIMELINE;
 }
 
 static const char *name_in(const char *path)
@@ -50,7 +50,7 @@ static enum rkt_status add_file(struct rkt_recover_files *files, const char *pat
 static enum rkt_status add_from_folder(struct rkt_recover_files *files, const char *folder,
                                        const char *name, struct rkt_error *err)
 {
-    bool is_timeline = strcmp(name, "timeline.rkt") == 0;
+    bool is_timeline = strcmp(name, RKT_STORE_NAME) == 0;
     enum rkt_status status = RKT_OK;
     struct stat st;
     char *path;
