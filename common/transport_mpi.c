@@ -310,6 +310,10 @@ static void choose_components(void)
     (void)setenv("OMPI_MCA_pml", "ob1", 0);      // NOLINT(concurrency-mt-unsafe): one thread yet
     (void)setenv("OMPI_MCA_btl", "tcp,self", 0); // NOLINT(concurrency-mt-unsafe)
     (void)setenv("OMPI_MCA_btl_tcp_disable_family", "6", 0); // NOLINT(concurrency-mt-unsafe)
+    /* Where a write is the first to meet a connection that a peer's death has closed, Open MPI 4.1's TCP
+     * closes its socket and then arms an event on it. Epoll refuses that one. Poll, the default, takes it,
+     * the next connection makes a ring of the list it is in, and the next call of MPI never returns. */
+    (void)setenv("OMPI_MCA_opal_event_include", "epoll", 0); // NOLINT(concurrency-mt-unsafe)
     /* Inside MPI_Init every error is fatal, and would end all ranks with their jobs: that of a
      * rank that has died, above all. Sleep instead: who started us has a limit for that. */
     (void)setenv("OMPI_MCA_opal_abort_delay", "-1", 0); // NOLINT(concurrency-mt-unsafe)

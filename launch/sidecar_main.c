@@ -27,8 +27,10 @@
 #include "launch/own_address.h"
 #include "launch/rank_env.h"
 #include "launch/sidecar_options.h"
+#include "launch/step_limit.h"
 
 #define SIDECAR_NICE 10
+#define STEP_CPU_NS_MAX (UINT64_C(5) * 1000000000) /* a step takes milliseconds */
 #define REPORT_LIMIT_NS (UINT64_C(600) * 1000000000)
 #define REFUSE_LIMIT_NS (UINT64_C(2) * 1000000000)
 
@@ -229,7 +231,9 @@ static enum rkt_status create(struct program *program, bool *has_refused, struct
     /* From here on beside the job; until here it waits for us, and MPI_Init may not starve. */
     (void)nice(SIDECAR_NICE);
     rkt_log_init(rkt_transport_rank(program->transport));
-    status = check_world(program, err);
+    status = rkt_step_limit_open(err);
+    if (status == RKT_OK)
+        status = check_world(program, err);
     if (status != RKT_OK)
         return status;
     describe_run(program);
@@ -318,6 +322,7 @@ static struct rkt_sidecar_leave loop(struct program *program)
         uint64_t now_ns = rkt_now_raw_ns();
         uint64_t sleep_ns;
 
+        rkt_step_limit_begin(STEP_CPU_NS_MAX);
         rkt_sidecar_step(program->sidecar, now_ns, &activity);
         activity.wants_soon |= step_relay(program, now_ns);
         if (program->aggregator) {
@@ -328,6 +333,7 @@ static struct rkt_sidecar_leave loop(struct program *program)
         if (sleep_ns > 0)
             rkt_sidecar_wait(program->sidecar, sleep_ns);
     }
+    rkt_step_limit_begin(0); /* MPI_Finalize has a limit of its own */
     return leave;
 }
 

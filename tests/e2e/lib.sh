@@ -30,8 +30,9 @@ need_mpi() {
 }
 
 # A library with a sanitizer in it cannot be loaded into a program that has none.
+has_sanitizer() { [ -n "$(sed -n 's/^RKT_SANITIZE:STRING=//p' "$build/CMakeCache.txt")" ]; }
 need_no_sanitizer() {
-    [ -z "$(sed -n 's/^RKT_SANITIZE:STRING=//p' "$build/CMakeCache.txt")" ] ||
+    ! has_sanitizer ||
         skip "${1:-a library with a sanitizer cannot be loaded into a program that has none}"
 }
 

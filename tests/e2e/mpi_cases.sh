@@ -4,6 +4,8 @@
 #   begin CASE RANKS OPTION... -- COMMAND...   runs it under mpirun, into $work/result; a hang is code 124
 #   $wrapper                                   between mpirun and the supervisor
 #   $work/out, $work/err                       what the timeline holds, and what was said
+#   begin_ended CASE OPTION...                 four ranks, whose mpirun gets TERM once 700 events of each are stored;
+#                                              their jobs ignore TERM
 #   complain REASON                            counts a failure in $failures, with the case and what it said
 
 job=$build/tests/ring_job
@@ -38,6 +40,25 @@ begin() {
         "$build/bin/ranktrace-run" -o "$work/result" --no-report "${options[@]}" -- "$@" \
         >"$work/err" 2>&1 </dev/null || code=$?
     "$summary" "$work/result/timeline.rkt" >"$work/out" 2>>"$work/err" || true
+}
+
+begin_ended() {
+    local mpirun
+    case=$1
+    shift
+    rm -rf "$work/result" "$work/out"
+    mpi 4 "$build/bin/ranktrace-run" -o "$work/result" --no-report "$@" -- \
+        sh -c "trap '' TERM; exec $job events 700 sleep-ms 60000" >"$work/err" 2>&1 &
+    mpirun=$!
+    until "$summary" "$work/result/timeline.rkt" 2>/dev/null | grep -c 'kernels=700' | grep -qx 4; do
+        kill -0 "$mpirun" || break
+        sleep 0.1
+    done
+    kill -TERM "$(pgrep -P "$mpirun" mpirun || echo "$mpirun")"
+    wait "$mpirun" || true
+    until "$summary" "$work/result/timeline.rkt" >"$work/out" && ! pgrep -f "$work/result" >/dev/null; do
+        sleep 0.1
+    done
 }
 
 code_is() { [ "$code" = "$1" ] || complain "exit code is $code, not $1"; }

@@ -34,7 +34,7 @@ PY
 
 case="a later run in the same folder takes nothing of an earlier one"
 code=0
-timeout -k 5 60 mpirun -np 4 "${flags[@]}" "$build/bin/ranktrace-run" -o "$work/result" --no-report \
+mpi 4 "$build/bin/ranktrace-run" -o "$work/result" --no-report \
     --store sharded --fan-in tree:2 -- "$job" events 500 >"$work/err" 2>&1 || code=$?
 code_is 0
 shards_are 3
@@ -106,19 +106,7 @@ else
 fi
 wrapper=()
 
-case="files are complete when mpirun is ended by a signal"
-rm -rf "$work/result"
-mpirun -np 4 "${flags[@]}" "$build/bin/ranktrace-run" -o "$work/result" --no-report --store sharded \
-    --fan-in tree:2 -- sh -c "trap '' TERM; exec $job events 700 sleep-ms 60000" >"$work/err" 2>&1 &
-mpirun_pid=$!
-until "$summary" "$work/result/timeline.rkt" 2>/dev/null | grep -c 'kernels=700' | grep -qx 4; do
-    kill -0 "$mpirun_pid" || break
-    sleep 0.1
-done
-kill -TERM "$mpirun_pid"
-wait "$mpirun_pid" || true
-until ! pgrep -f "$work/result" >/dev/null; do sleep 0.1; done
-"$summary" "$work/result/timeline.rkt" >"$work/out"
+begin_ended "files are complete when mpirun is ended by a signal" --store sharded --fan-in tree:2
 has '^run ranks=4 trailer=1 damaged=0 gaps=0'
 count_is 4 'role=rank .* kernels=700 .* cut=1' "$work/out"
 shards_are 1
