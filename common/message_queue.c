@@ -53,7 +53,7 @@ enum rkt_status rkt_message_queue_push(struct rkt_message_queue *queue, int from
     else
         queue->first[tag] = message;
     queue->last[tag] = message;
-    queue->held_bytes += len_bytes;
+    queue->held_bytes += total;
     return RKT_OK;
 }
 
@@ -69,7 +69,7 @@ enum rkt_status rkt_message_queue_pop(struct rkt_message_queue *queue, enum rkt_
     queue->first[tag] = message->next;
     if (!message->next)
         queue->last[tag] = NULL;
-    queue->held_bytes -= message->len_bytes;
+    queue->held_bytes -= sizeof(*message) + message->len_bytes;
     arrival_out->from = message->from;
     if (message->len_bytes > buf_bytes) {
         status = rkt_fail(err, RKT_ERR_RANGE, "a message of %zu bytes from rank %d; room for %zu",

@@ -19,7 +19,7 @@ struct rkt_message;
 struct rkt_message_queue {
     struct rkt_message *first[RKT_TAG_COUNT];
     struct rkt_message *last[RKT_TAG_COUNT];
-    size_t held_bytes;
+    size_t held_bytes; /* of memory: also empty messages have some */
 };
 
 void rkt_message_queue_init(struct rkt_message_queue *queue);

@@ -25,6 +25,8 @@
 #define OUT_BYTES_MAX ((size_t)16 << 20)
 /* Nothing is read past that, so that senders wait. */
 #define IN_BYTES_MAX ((size_t)64 << 20)
+/* Of one peer in one call, who may send as fast as we read. */
+#define ROUND_BYTES_MAX ((size_t)1 << 20)
 
 struct buffer {
     uint8_t *bytes;
@@ -80,10 +82,10 @@ static struct peer *find_peer(struct fork_transport *t, int rank)
     return NULL;
 }
 
-/* Room for more at the end; what was written goes first. */
+/* Room for more at the end. What was written goes first, once it is half: each byte moves once or twice. */
 static bool make_room(struct buffer *buffer, size_t more_bytes)
 {
-    if (buffer->start > 0) {
+    if (buffer->start > buffer->end / 2) {
         memmove(buffer->bytes, buffer->bytes + buffer->start, buffer->end - buffer->start);
         buffer->end -= buffer->start;
         buffer->start = 0;
@@ -179,8 +181,10 @@ static enum rkt_status cut_messages(struct fork_transport *t, struct peer *peer,
 static enum rkt_status read_in(struct fork_transport *t, struct peer *peer, struct rkt_error *err)
 {
     enum rkt_status status = RKT_OK;
+    size_t round_bytes = 0;
 
-    while (!peer->is_gone && t->queue.held_bytes < IN_BYTES_MAX && status == RKT_OK) {
+    while (!peer->is_gone && t->queue.held_bytes < IN_BYTES_MAX && round_bytes < ROUND_BYTES_MAX &&
+           status == RKT_OK) {
         ssize_t got;
 
         if (!make_room(&peer->in, READ_BYTES))
@@ -193,6 +197,7 @@ static enum rkt_status read_in(struct fork_transport *t, struct peer *peer, stru
             break;
         }
         peer->in.end += (size_t)got;
+        round_bytes += (size_t)got;
         status = cut_messages(t, peer, err);
     }
     return status;
@@ -221,6 +226,9 @@ static enum rkt_status fork_receive(struct rkt_transport *transport, enum rkt_ta
     enum rkt_status status;
 
     (void)fork_progress(transport);
+    status = rkt_message_queue_pop(&t->queue, tag, buf, buf_bytes, arrival_out, err);
+    if (status != RKT_AGAIN)
+        return status;
     for (size_t i = 0; i < t->peer_count; i++) {
         status = read_in(t, &t->peers[i], err);
         if (status != RKT_OK)

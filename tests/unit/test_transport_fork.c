@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -190,6 +191,40 @@ static void frames_that_nobody_takes_are_held_back_but_never_control(void **stat
     rkt_transport_destroy(t, false);
 }
 
+/* A child's only word is that it was held back. */
+static void flood(struct rkt_transport *t, volatile bool *is_held_back)
+{
+    while (rkt_transport_send(t, 0, RKT_TAG_FRAME, NULL, 0, NULL) == RKT_OK)
+        continue;
+    *is_held_back = true;
+    pause();
+    _exit(1);
+}
+
+static void who_sends_faster_than_is_taken_is_held_back(void **state)
+{
+    volatile bool *is_held_back;
+    struct rkt_transport *t = NULL;
+    struct rkt_arrival arrival;
+    struct rkt_error err = {0};
+
+    (void)state;
+    is_held_back =
+        mmap(NULL, sizeof(*is_held_back), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(is_held_back != MAP_FAILED);
+    assert_rkt_ok(rkt_transport_fork_create(2, &t, &err), err);
+    if (rkt_transport_rank(t) == 1)
+        flood(t, is_held_back);
+    (void)alarm(60);
+    while (!*is_held_back)
+        assert_rkt_status(rkt_transport_receive(t, RKT_TAG_CONTROL_UP, NULL, 0, &arrival, &err),
+                          RKT_AGAIN);
+    (void)alarm(0);
+    assert_rkt_ok(rkt_transport_receive(t, RKT_TAG_FRAME, NULL, 0, &arrival, &err), err);
+    rkt_transport_destroy(t, false);
+    munmap((void *)is_held_back, sizeof(*is_held_back));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +232,7 @@ int main(void)
         cmocka_unit_test(a_child_that_dies_is_an_error_after_what_it_said),
         cmocka_unit_test(children_end_with_their_parent),
         cmocka_unit_test(frames_that_nobody_takes_are_held_back_but_never_control),
+        cmocka_unit_test(who_sends_faster_than_is_taken_is_held_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
