@@ -3,68 +3,82 @@
 
 #include <stdlib.h>
 
+#include "analysis/key_index.h"
+#include "analysis/time_sort.h"
+
 /* Without a launch record: a start so soon after the one before was waiting for it. */
 #define QUEUED_GAP_NS 10000
 
 struct launch {
     int64_t launch_start_ns;
-    int64_t end_ns;
+    int64_t end_ns; /* of the work */
     uint32_t thread_id;
 };
 
-static int compare_launches(const void *a, const void *b)
-{
-    const struct launch *x = a;
-    const struct launch *y = b;
+struct launches {
+    struct launch *items;            /* by launch_start_ns */
+    struct rkt_key_index *by_thread; /* then in order of items */
+    size_t count;
+};
 
-    if (x->thread_id != y->thread_id)
-        return x->thread_id < y->thread_id ? -1 : 1;
-    return (x->launch_start_ns > y->launch_start_ns) - (x->launch_start_ns < y->launch_start_ns);
+static void launches_release(struct launches *launches)
+{
+    free(launches->items);
+    free(launches->by_thread);
 }
 
-static size_t collect_launches(const struct rkt_rank_trace *trace, struct launch *launches)
+/* Of all work but comm. On failure as on success, release is the caller's. */
+static enum rkt_status launches_init(struct launches *launches, const struct rkt_rank_trace *trace)
 {
-    size_t count = 0;
-
+    *launches = (struct launches){0};
+    launches->items = calloc(trace->work_count + 1, sizeof(*launches->items));
+    launches->by_thread = calloc(trace->work_count + 1, sizeof(*launches->by_thread));
+    if (!launches->items || !launches->by_thread)
+        return RKT_ERR_NOMEM;
     for (size_t i = 0; i < trace->work_count; i++) {
         const struct rkt_work *work = &trace->works[i];
 
         if (work->work_class == RKT_WORK_COMM || work->launch_start_ns == RKT_TIME_UNKNOWN)
             continue;
-        launches[count++] = (struct launch){.launch_start_ns = work->launch_start_ns,
-                                            .end_ns = work->end_ns,
-                                            .thread_id = work->launch_thread_id};
+        launches->items[launches->count++] =
+            (struct launch){.launch_start_ns = work->launch_start_ns,
+                            .end_ns = work->end_ns,
+                            .thread_id = work->launch_thread_id};
     }
-    qsort(launches, count, sizeof(*launches), compare_launches);
-    return count;
+    if (rkt_time_sort(launches->items, launches->count, sizeof(*launches->items), RKT_BY_START) !=
+        RKT_OK)
+        return RKT_ERR_NOMEM;
+    for (size_t i = 0; i < launches->count; i++)
+        launches->by_thread[i] = (struct rkt_key_index){launches->items[i].thread_id, (uint32_t)i};
+    return rkt_key_index_sort(launches->by_thread, launches->count);
 }
 
 /* End of the last work that `thread_id` launched before `before_ns`; RKT_NA for none. */
-static int64_t end_of_last_launch(const struct launch *launches, size_t count, uint32_t thread_id,
+static int64_t end_of_last_launch(const struct launches *launches, uint32_t thread_id,
                                   int64_t before_ns)
 {
-    struct launch key = {.launch_start_ns = before_ns, .thread_id = thread_id};
-    size_t low = 0;
-    size_t high = count;
+    size_t first = rkt_key_index_find(launches->by_thread, launches->count, thread_id);
+    size_t low = first;
+    size_t high = rkt_key_index_find(launches->by_thread, launches->count, (uint64_t)thread_id + 1);
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (compare_launches(&launches[middle], &key) < 0)
+        if (launches->items[launches->by_thread[middle].index].launch_start_ns < before_ns)
             low = middle + 1;
         else
             high = middle;
     }
-    return low > 0 && launches[low - 1].thread_id == thread_id ? launches[low - 1].end_ns : RKT_NA;
+    return low > first ? launches->items[launches->by_thread[low - 1].index].end_ns : RKT_NA;
 }
 
-static int64_t ready_of(const struct rkt_work *work, const struct launch *launches, size_t count)
+static int64_t ready_of(const struct rkt_work *work, const struct launches *launches)
 {
     int64_t ready_ns;
 
     if (work->launch_end_ns == RKT_TIME_UNKNOWN)
         return RKT_NA;
-    ready_ns = end_of_last_launch(launches, count, work->launch_thread_id, work->launch_start_ns);
+    ready_ns = end_of_last_launch(launches, work->launch_thread_id, work->launch_start_ns);
     ready_ns = ready_ns > work->launch_end_ns ? ready_ns : work->launch_end_ns;
     return ready_ns < work->start_ns ? ready_ns : work->start_ns;
 }
@@ -113,17 +127,15 @@ enum rkt_status rkt_find_arrivals(struct rkt_rank_trace *trace, struct rkt_error
 {
     struct stream_end streams[STREAMS_MAX];
     size_t stream_count = 0;
-    struct launch *launches = calloc(trace->work_count + 1, sizeof(*launches));
+    struct launches launches;
     struct rkt_comm_arrival *arrivals = calloc(trace->work_count + 1, sizeof(*arrivals));
-    size_t launch_count;
 
-    if (launches == NULL || arrivals == NULL) {
-        free(launches);
+    if (launches_init(&launches, trace) != RKT_OK || arrivals == NULL) {
+        launches_release(&launches);
         free(arrivals);
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the arrivals of %zu works",
                         trace->work_count);
     }
-    launch_count = collect_launches(trace, launches);
     for (size_t i = 0; i < trace->work_count; i++) {
         const struct rkt_work *work = &trace->works[i];
         int64_t *stream_end_ns;
@@ -131,7 +143,7 @@ enum rkt_status rkt_find_arrivals(struct rkt_rank_trace *trace, struct rkt_error
         if (work->work_class != RKT_WORK_COMM)
             continue;
         stream_end_ns = end_of_stream(streams, &stream_count, work);
-        arrivals[i] = arrival_of(trace, work, ready_of(work, launches, launch_count),
+        arrivals[i] = arrival_of(trace, work, ready_of(work, &launches),
                                  stream_end_ns == NULL ? RKT_NA : *stream_end_ns);
         if (stream_end_ns != NULL)
             *stream_end_ns = work->end_ns;
@@ -140,7 +152,7 @@ enum rkt_status rkt_find_arrivals(struct rkt_rank_trace *trace, struct rkt_error
         trace->buckets[i].job_start_ns = rkt_rank_trace_job_ns(trace, trace->buckets[i].start_ns);
         trace->buckets[i].job_end_ns = rkt_rank_trace_job_ns(trace, trace->buckets[i].end_ns);
     }
-    free(launches);
+    launches_release(&launches);
     free(trace->arrivals);
     trace->arrivals = arrivals;
     return RKT_OK;

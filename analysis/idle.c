@@ -77,10 +77,14 @@ static enum rkt_status make_threads(struct rkt_idle *idle, const struct rkt_rank
     items[count++] = (struct rkt_key_index){0, 0};
     items[count++] = (struct rkt_key_index){trace->main_thread_id, 0};
     for (size_t i = 0; i < trace->work_count; i++) {
-        if (trace->works[i].launch_start_ns != RKT_TIME_UNKNOWN)
-            items[count++] = (struct rkt_key_index){trace->works[i].launch_thread_id, 0};
+        uint32_t thread_id = trace->works[i].launch_thread_id;
+
+        if (trace->works[i].launch_start_ns != RKT_TIME_UNKNOWN &&
+            items[count - 1].key != thread_id) /* mostly that of the one before */
+            items[count++] = (struct rkt_key_index){thread_id, 0};
     }
-    rkt_key_index_sort(items, count);
+    if (rkt_key_index_sort(items, count) != RKT_OK)
+        goto free_items;
     for (size_t i = 0; i < count; i++)
         idle->thread_count += i == 0 || items[i].key != items[i - 1].key;
     idle->threads = calloc(idle->thread_count, sizeof(*idle->threads));
@@ -90,6 +94,7 @@ static enum rkt_status make_threads(struct rkt_idle *idle, const struct rkt_rank
                 idle->threads[at++].thread_id = (uint32_t)items[i].key;
         }
     }
+free_items:
     free(items);
     return idle->threads ? RKT_OK : RKT_ERR_NOMEM;
 }

@@ -1,26 +1,97 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/key_index.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
-static int compare_key_indexes(const void *a, const void *b)
-{
-    const struct rkt_key_index *x = a;
-    const struct rkt_key_index *y = b;
+#define DIGIT_BITS 8u
+#define DIGIT_COUNT (1u << DIGIT_BITS)
+/* Up to so many are sorted by insertion, which needs no memory. */
+#define FEW 32u
 
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
-}
-
-void rkt_key_index_sort(struct rkt_key_index *items, size_t count)
+static void insert_each(struct rkt_key_index *items, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
-        if (compare_key_indexes(&items[i - 1], &items[i]) > 0) {
-            qsort(items, count, sizeof(*items), compare_key_indexes);
-            return;
-        }
+        struct rkt_key_index item = items[i];
+        size_t at = i;
+
+        for (; at > 0 && items[at - 1].key > item.key; at--)
+            items[at] = items[at - 1];
+        items[at] = item;
     }
+}
+
+/* False: in order already. */
+static bool find_span(const struct rkt_key_index *items, size_t count, uint64_t *least,
+                      uint64_t *span)
+{
+    uint64_t most = items[0].key;
+    bool is_mixed = false;
+
+    *least = items[0].key;
+    for (size_t i = 1; i < count; i++) {
+        is_mixed |= items[i].key < items[i - 1].key;
+        *least = items[i].key < *least ? items[i].key : *least;
+        most = items[i].key > most ? items[i].key : most;
+    }
+    *span = most - *least;
+    return is_mixed;
+}
+
+static unsigned digit_of(const struct rkt_key_index *item, uint64_t least, unsigned shift)
+{
+    return (unsigned)((item->key - least) >> shift) & (DIGIT_COUNT - 1);
+}
+
+/* All items to `to`, by one digit of their distance from `least`; equal ones as they were. */
+static void deal(const struct rkt_key_index *from, size_t count, uint64_t least, unsigned shift,
+                 struct rkt_key_index *to)
+{
+    size_t places[DIGIT_COUNT] = {0};
+    size_t next = 0;
+
+    for (size_t i = 0; i < count; i++)
+        places[digit_of(&from[i], least, shift)]++;
+    for (unsigned digit = 0; digit < DIGIT_COUNT; digit++) {
+        size_t here = places[digit];
+
+        places[digit] = next;
+        next += here;
+    }
+    for (size_t i = 0; i < count; i++)
+        to[places[digit_of(&from[i], least, shift)]++] = from[i];
+}
+
+enum rkt_status rkt_key_index_sort(struct rkt_key_index *items, size_t count)
+{
+    struct rkt_key_index *from = items;
+    struct rkt_key_index *room;
+    struct rkt_key_index *to;
+    uint64_t least;
+    uint64_t span;
+
+    if (count <= FEW) {
+        insert_each(items, count);
+        return RKT_OK;
+    }
+    if (!find_span(items, count, &least, &span))
+        return RKT_OK;
+    room = calloc(count, sizeof(*room));
+    if (!room)
+        return RKT_ERR_NOMEM;
+    to = room;
+    for (unsigned shift = 0; shift < 64 && span >> shift != 0; shift += DIGIT_BITS) {
+        struct rkt_key_index *dealt = to;
+
+        deal(from, count, least, shift, to);
+        to = from;
+        from = dealt;
+    }
+    if (from != items)
+        memcpy(items, from, count * sizeof(*items));
+    free(room);
+    return RKT_OK;
 }
 
 size_t rkt_key_index_find(const struct rkt_key_index *items, size_t count, uint64_t key)

@@ -85,8 +85,9 @@ static enum rkt_status evidence_init(struct evidence *evidence, const struct rkt
     read_names(trace, evidence);
     if (read_ranges(trace, evidence) != RKT_OK)
         return RKT_ERR_NOMEM;
-    rkt_key_index_sort(evidence->named.items, evidence->named.count);
-    rkt_key_index_sort(evidence->engine.items, evidence->engine.count);
+    if (rkt_key_index_sort(evidence->named.items, evidence->named.count) != RKT_OK ||
+        rkt_key_index_sort(evidence->engine.items, evidence->engine.count) != RKT_OK)
+        return RKT_ERR_NOMEM;
     rkt_interval_set_normalise(&evidence->marks);
     rkt_interval_set_normalise(&evidence->on_main);
     return RKT_OK;

@@ -20,7 +20,10 @@ static enum rkt_status index_calls(const struct rkt_rank_trace *trace,
         if (trace->calls[i].correlation_id != 0)
             items[count++] = (struct rkt_key_index){trace->calls[i].correlation_id, (uint32_t)i};
     }
-    rkt_key_index_sort(items, count);
+    if (rkt_key_index_sort(items, count) != RKT_OK) {
+        free(items);
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to join %zu API calls", trace->call_count);
+    }
     *items_out = items;
     *count_out = count;
     return RKT_OK;
@@ -136,21 +139,26 @@ static enum rkt_status thread_of_most_launches(const struct rkt_rank_trace *trac
     for (size_t i = 0; i < trace->work_count; i++) {
         if (trace->works[i].launch_start_ns == RKT_TIME_UNKNOWN)
             continue;
-        items[count] = (struct rkt_key_index){trace->works[i].launch_thread_id, (uint32_t)count};
-        count++;
+        if (count == 0 || items[count - 1].key != trace->works[i].launch_thread_id)
+            items[count++] = (struct rkt_key_index){trace->works[i].launch_thread_id, 0};
+        items[count - 1].index++; /* launches in a row */
     }
-    rkt_key_index_sort(items, count);
+    if (rkt_key_index_sort(items, count) != RKT_OK) {
+        free(items);
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu launches", trace->work_count);
+    }
     for (size_t i = 0, next; i < count; i = next) {
         uint32_t thread_id = (uint32_t)items[i].key;
+        size_t launch_count = 0;
         bool is_autograd;
 
-        for (next = i; next < count && items[next].key == items[i].key;)
-            next++;
+        for (next = i; next < count && items[next].key == items[i].key; next++)
+            launch_count += items[next].index;
         is_autograd = strstr(rkt_rank_trace_thread_name(trace, thread_id), "pt_autograd_") != NULL;
         if ((best_is_autograd && !is_autograd) ||
-            (best_is_autograd == is_autograd && next - i > best_count)) {
+            (best_is_autograd == is_autograd && launch_count > best_count)) {
             *thread_id_out = thread_id;
-            best_count = next - i;
+            best_count = launch_count;
             best_is_autograd = is_autograd;
         }
     }

@@ -65,9 +65,10 @@ static enum rkt_status linker_init(struct linker *linker, struct rkt_rank_trace 
     }
     for (size_t i = 0; i < trace->op_count; i++)
         linker->by_thread[i] = (struct rkt_key_index){trace->ops[i].thread_id, (uint32_t)i};
-    rkt_key_index_sort(linker->kernels, linker->kernel_count);
-    rkt_key_index_sort(linker->launches, linker->launch_count);
-    rkt_key_index_sort(linker->by_thread, trace->op_count);
+    if (rkt_key_index_sort(linker->kernels, linker->kernel_count) != RKT_OK ||
+        rkt_key_index_sort(linker->launches, linker->launch_count) != RKT_OK ||
+        rkt_key_index_sort(linker->by_thread, trace->op_count) != RKT_OK)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to join %zu NCCL events", trace->op_count);
     return RKT_OK;
 }
 
@@ -268,14 +269,13 @@ static enum rkt_status group_ops(struct rkt_rank_trace *trace, struct rkt_error 
     struct rkt_key_index *items = calloc(trace->op_count + 1, sizeof(*items));
     struct rkt_op *moved = calloc(trace->op_count + 1, sizeof(*moved));
 
-    if (!items || !moved) {
+    for (size_t i = 0; items && i < trace->op_count; i++)
+        items[i] = (struct rkt_key_index){trace->ops[i].work, (uint32_t)i};
+    if (!items || !moved || rkt_key_index_sort(items, trace->op_count) != RKT_OK) {
         free(items);
         free(moved);
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to order %zu NCCL events", trace->op_count);
     }
-    for (size_t i = 0; i < trace->op_count; i++)
-        items[i] = (struct rkt_key_index){trace->ops[i].work, (uint32_t)i};
-    rkt_key_index_sort(items, trace->op_count);
     for (size_t i = 0; i < trace->op_count; i++) {
         struct rkt_work *work;
 

@@ -6,85 +6,116 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/key_index.h"
 #include "common/checked.h"
 
-struct key {
+/* The first two members of an item. */
+struct times {
     int64_t start_ns;
-    int64_t second; /* what decides between equal starts */
-    size_t index;   /* then the order they had */
+    int64_t end_ns;
 };
 
-static int compare_keys(const void *a, const void *b)
+/* Keys are unsigned: times before 0 come first, too. */
+static uint64_t key_of(int64_t ns)
 {
-    const struct key *x = a;
-    const struct key *y = b;
-
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    if (x->second != y->second)
-        return x->second < y->second ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
+    return (uint64_t)ns ^ (uint64_t)1 << 63;
 }
 
-static struct key key_of(const unsigned char *item, size_t index, enum rkt_time_order order)
+static struct times times_of(const unsigned char *item)
 {
-    struct key key = {.index = index};
-    int64_t end_ns;
+    struct times times;
 
-    memcpy(&key.start_ns, item, sizeof(key.start_ns));
-    memcpy(&end_ns, item + sizeof(key.start_ns), sizeof(end_ns));
-    if (order == RKT_BY_START_END)
-        key.second = end_ns;
-    else if (order == RKT_BY_START_LONGEST)
-        key.second = -end_ns;
-    return key;
+    memcpy(&times, item, sizeof(times));
+    return times;
 }
 
-/* False: the keys are in order already. */
-static bool fill_keys(struct key *keys, const unsigned char *items, size_t count, size_t elem_bytes,
-                      enum rkt_time_order order)
+/* What decides between equal starts. */
+static uint64_t second_key_of(const unsigned char *item, enum rkt_time_order order)
 {
+    uint64_t key = key_of(times_of(item).end_ns);
+
+    if (order == RKT_BY_START)
+        return 0;
+    return order == RKT_BY_START_LONGEST ? ~key : key;
+}
+
+/* False: the items are in order already. */
+static bool fill_keys(struct rkt_key_index *keys, const unsigned char *items, size_t count,
+                      size_t elem_bytes, enum rkt_time_order order)
+{
+    uint64_t second_before = 0;
     bool is_mixed = false;
 
     for (size_t i = 0; i < count; i++) {
-        keys[i] = key_of(items + i * elem_bytes, i, order);
-        if (i > 0 && compare_keys(&keys[i - 1], &keys[i]) > 0)
+        const unsigned char *item = items + i * elem_bytes;
+        uint64_t second = second_key_of(item, order);
+
+        keys[i] = (struct rkt_key_index){key_of(times_of(item).start_ns), (uint32_t)i};
+        if (i > 0 && (keys[i].key < keys[i - 1].key ||
+                      (keys[i].key == keys[i - 1].key && second < second_before)))
             is_mixed = true;
+        second_before = second;
     }
     return is_mixed;
+}
+
+/* Sorted keys: among equal starts by what decides between those. */
+static enum rkt_status sort_ties(struct rkt_key_index *keys, const unsigned char *items,
+                                 size_t count, size_t elem_bytes, enum rkt_time_order order)
+{
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 0, next; i < count && status == RKT_OK; i = next) {
+        for (next = i + 1; next < count && keys[next].key == keys[i].key;)
+            next++;
+        if (next == i + 1)
+            continue;
+        for (size_t tie = i; tie < next; tie++)
+            keys[tie].key = second_key_of(items + keys[tie].index * elem_bytes, order);
+        status = rkt_key_index_sort(&keys[i], next - i);
+    }
+    return status;
+}
+
+static enum rkt_status sort_keys(struct rkt_key_index *keys, const unsigned char *items,
+                                 size_t count, size_t elem_bytes, enum rkt_time_order order)
+{
+    enum rkt_status status = rkt_key_index_sort(keys, count);
+
+    if (status == RKT_OK && order != RKT_BY_START)
+        status = sort_ties(keys, items, count, elem_bytes, order);
+    return status;
 }
 
 enum rkt_status rkt_time_sort(void *items, size_t count, size_t elem_bytes,
                               enum rkt_time_order order)
 {
-    enum rkt_status status = RKT_ERR_NOMEM;
+    enum rkt_status status = RKT_OK;
     unsigned char *moved = NULL;
-    struct key *keys;
+    struct rkt_key_index *keys;
     size_t bytes;
 
     if (count < 2)
         return RKT_OK;
+    if (count > UINT32_MAX || !rkt_mul_size(count, elem_bytes, &bytes))
+        return RKT_ERR_NOMEM;
     keys = calloc(count, sizeof(*keys));
     if (!keys)
         return RKT_ERR_NOMEM;
-    if (!fill_keys(keys, items, count, elem_bytes, order)) {
-        status = RKT_OK;
+    if (!fill_keys(keys, items, count, elem_bytes, order))
         goto free_keys;
-    }
-    if (!rkt_mul_size(count, elem_bytes, &bytes))
-        goto free_keys;
+    status = RKT_ERR_NOMEM;
     moved = malloc(bytes);
-    if (!moved)
+    if (!moved || sort_keys(keys, items, count, elem_bytes, order) != RKT_OK)
         goto free_keys;
-    qsort(keys, count, sizeof(*keys), compare_keys);
     for (size_t i = 0; i < count; i++)
         memcpy(moved + i * elem_bytes, (unsigned char *)items + keys[i].index * elem_bytes,
                elem_bytes);
     memcpy(items, moved, bytes);
     status = RKT_OK;
 
-    free(moved);
 free_keys:
+    free(moved);
     free(keys);
     return status;
 }

@@ -5,8 +5,8 @@
 /*
  * time_sort - stable sort of structs whose first two members are start_ns and end_ns (int64_t).
  *
- * Cost: O(n) when sorted already, as most arrays of a trace nearly are; else O(n log n) on
- * 24-byte keys, and one move of each struct.
+ * Cost: O(n); when sorted already one look at each, else a sort of 16-byte keys (key_index.h) and
+ * one move of each struct.
  * Threads: any; no state.
  */
 
@@ -20,7 +20,7 @@ enum rkt_time_order {
     RKT_BY_START_LONGEST, /* ties: the longer first (an outer range before an inner one) */
 };
 
-/* RKT_ERR_NOMEM only; the array is then as it was. */
+/* RKT_ERR_NOMEM only, for 2^32 items or more, too; the array is then as it was. */
 enum rkt_status rkt_time_sort(void *items, size_t count, size_t elem_bytes,
                               enum rkt_time_order order);
 

@@ -8,7 +8,7 @@
 #include "rkt_random.h"
 #include "rkt_test.h"
 
-#define ITEMS 64
+#define ITEMS 200
 
 struct item {
     int64_t start_ns;
@@ -16,12 +16,13 @@ struct item {
     size_t before; /* where it stood before sorting */
 };
 
-static size_t draw(struct rkt_random *random, struct item items[ITEMS])
+/* Starts of `spread` times -4 to 7: many ties. */
+static size_t draw(struct rkt_random *random, int64_t spread, struct item items[ITEMS])
 {
     size_t count = rkt_random_below(random, ITEMS);
 
     for (size_t i = 0; i < count; i++) {
-        items[i].start_ns = (int64_t)rkt_random_below(random, 12) - 4; /* many ties */
+        items[i].start_ns = spread * ((int64_t)rkt_random_below(random, 12) - 4);
         items[i].end_ns = items[i].start_ns + (int64_t)rkt_random_below(random, 3);
         items[i].before = i;
     }
@@ -43,12 +44,13 @@ static void sorting_orders_ties_and_keeps_the_rest_as_it_was(void **state)
 {
     static const enum rkt_time_order orders[] = {RKT_BY_START, RKT_BY_START_END,
                                                  RKT_BY_START_LONGEST};
+    static const int64_t spreads[] = {1, 1000003, INT64_MAX / 8};
 
     (void)state;
     for (uint32_t seed = 1; seed <= 200; seed++) {
         struct rkt_random random = {seed};
         struct item items[ITEMS];
-        size_t count = draw(&random, items);
+        size_t count = draw(&random, spreads[seed / 3 % 3], items);
         enum rkt_time_order order = orders[seed % 3];
 
         assert_rkt_status(rkt_time_sort(items, count, sizeof(items[0]), order), RKT_OK);
@@ -65,7 +67,7 @@ static void searching_finds_what_a_loop_finds(void **state)
     for (uint32_t seed = 1; seed <= 200; seed++) {
         struct rkt_random random = {seed};
         struct item items[ITEMS];
-        size_t count = draw(&random, items);
+        size_t count = draw(&random, 1, items);
 
         assert_rkt_status(rkt_time_sort(items, count, sizeof(items[0]), RKT_BY_START), RKT_OK);
         for (int64_t time_ns = -6; time_ns <= 10; time_ns++) {
@@ -88,11 +90,11 @@ static void searching_finds_what_a_loop_finds(void **state)
 
 static void keys_are_found_in_the_order_of_their_array(void **state)
 {
-    struct rkt_key_index items[] = {{7, 3}, {2, 0}, {7, 1}, {UINT64_MAX, 4}, {7, 2}};
+    struct rkt_key_index items[] = {{7, 1}, {2, 0}, {7, 2}, {UINT64_MAX, 4}, {7, 3}};
     const size_t count = sizeof(items) / sizeof(items[0]);
 
     (void)state;
-    rkt_key_index_sort(items, count);
+    assert_rkt_status(rkt_key_index_sort(items, count), RKT_OK);
     assert_int_equal(rkt_key_index_find(items, count, 0), 0);
     assert_int_equal(rkt_key_index_find(items, count, 3), 1);
     for (size_t i = 1; i <= 3; i++)
@@ -101,12 +103,37 @@ static void keys_are_found_in_the_order_of_their_array(void **state)
     assert_int_equal(rkt_key_index_find(items, 0, 8), 0);
 }
 
+/* Keys of every width, so of every number of passes: 0 to 7 times a factor, and what they start at. */
+static void sorting_keys_of_any_width_keeps_equal_ones_as_they_were(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 1; seed <= 200; seed++) {
+        struct rkt_random random = {seed};
+        struct rkt_key_index items[ITEMS];
+        size_t count = rkt_random_below(&random, ITEMS);
+        unsigned width = (unsigned)rkt_random_below(&random, 62);
+        uint64_t least = seed % 2 == 0 ? 0 : UINT64_MAX - ((uint64_t)7 << width);
+
+        for (size_t i = 0; i < count; i++) {
+            items[i].key = least + ((uint64_t)rkt_random_below(&random, 8) << width);
+            items[i].index = (uint32_t)i;
+        }
+        assert_rkt_status(rkt_key_index_sort(items, count), RKT_OK);
+        for (size_t i = 1; i < count; i++) {
+            if (items[i].key < items[i - 1].key ||
+                (items[i].key == items[i - 1].key && items[i].index <= items[i - 1].index))
+                fail_msg("seed %u: items %zu and %zu are out of order", seed, i - 1, i);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sorting_orders_ties_and_keeps_the_rest_as_it_was),
         cmocka_unit_test(searching_finds_what_a_loop_finds),
         cmocka_unit_test(keys_are_found_in_the_order_of_their_array),
+        cmocka_unit_test(sorting_keys_of_any_width_keeps_equal_ones_as_they_were),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
