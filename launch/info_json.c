@@ -85,6 +85,26 @@ static void put_totals(struct rkt_json *json, const struct rkt_source_totals *to
     rkt_json_i64(json, "span_ns", totals->span_ns);
 }
 
+/* A member "realtime": what steers it, as the kernel said last. */
+static void put_realtime(struct rkt_json *json, const struct rkt_source_totals *totals)
+{
+    const struct rkt_event_clock_state *state = &totals->clock_state;
+
+    if (totals->events[RKT_EVENT_CLOCK_STATE] == 0) {
+        rkt_json_null(json, "realtime");
+        return;
+    }
+    rkt_json_begin_object(json, "realtime");
+    rkt_json_bool(json, "is_steered", rkt_info_is_steered(totals));
+    rkt_json_u64(json, "claimed_error_ns", totals->claimed_error_ns);
+    rkt_json_i64(json, "offset_ns", state->offset_ns);
+    rkt_json_u64(json, "max_error_ns", state->max_error_ns);
+    rkt_json_u64(json, "est_error_ns", state->est_error_ns);
+    rkt_json_i64(json, "frequency_ppb", state->frequency_ppb);
+    rkt_json_u64(json, "status", state->status);
+    rkt_json_end(json);
+}
+
 static void put_source(struct rkt_json *json, const struct rkt_store_source *source,
                        const struct rkt_source_totals *totals)
 {
@@ -112,6 +132,10 @@ static void put_source(struct rkt_json *json, const struct rkt_store_source *sou
         rkt_json_i64(json, "clock_bound_ns", bound_ns);
     else
         rkt_json_null(json, "clock_bound_ns");
+    rkt_json_text(json, "clocksource", who->clocksource);
+    rkt_json_bool(json, "tsc_is_constant", who->tsc_flags & RKT_TSC_CONSTANT);
+    rkt_json_bool(json, "tsc_is_nonstop", who->tsc_flags & RKT_TSC_NONSTOP);
+    put_realtime(json, totals);
     rkt_json_text(json, "ended", rkt_info_end(source, end, sizeof(end)));
     rkt_json_bool(json, "is_cut_short", !source->has_end || source->end.cut_short);
     put_totals(json, totals);

@@ -4,6 +4,7 @@
 
 /* info_parts - the two forms in which ranktrace info prints. Threads: main. */
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "launch/timeline_info.h"
@@ -23,6 +24,8 @@ enum rkt_status rkt_info_json(const char *path, const struct rkt_store_reader *r
 
 /* Words that both use. */
 int64_t rkt_info_worst_bound_ns(const struct rkt_align_info *align); /* -1: none known */
+/* The kernel told what steers REALTIME, and somebody did all along. */
+bool rkt_info_is_steered(const struct rkt_source_totals *totals);
 /* "exit 0", "signal 9", "lost", "no end"; into buf, which is returned. */
 const char *rkt_info_end(const struct rkt_store_source *source, char *buf, size_t buf_bytes);
 /* "2026-11-29 22:10:03 UTC"; "unknown" for 0. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/units.h"
 #include "launch/info_parts.h"
@@ -142,6 +143,54 @@ static void print_windows(const struct rkt_timeline_info *info, FILE *out)
     (void)fprintf(out, " times, by %zu sources\n", source_count);
 }
 
+/* Each name once; false: there is none. */
+static bool print_clocksources(const struct rkt_store_reader *reader, size_t source_count,
+                               FILE *out)
+{
+    bool has_any = false;
+
+    for (size_t i = 0; i < source_count; i++) {
+        const char *name = rkt_store_reader_source(reader, i)->info.clocksource;
+        size_t first = 0;
+
+        while (strcmp(rkt_store_reader_source(reader, first)->info.clocksource, name) != 0)
+            first++;
+        if (name[0] == '\0' || first < i)
+            continue;
+        (void)fprintf(out, "%s%s", has_any ? ", " : "  clocks    ", name);
+        has_any = true;
+    }
+    return has_any;
+}
+
+/* What the kernels' clocks run on; and what steers REALTIME, by which other logs are compared. */
+static void print_clocks(const struct rkt_store_reader *reader,
+                         const struct rkt_timeline_info *info, FILE *out)
+{
+    bool has_any = print_clocksources(reader, info->source_count, out);
+    size_t told_count = 0, steered_count = 0;
+    uint64_t worst_ns = 0;
+    char claim[CELL_BYTES];
+
+    for (size_t i = 0; i < info->source_count; i++) {
+        const struct rkt_source_totals *one = &info->sources[i];
+
+        told_count += one->events[RKT_EVENT_CLOCK_STATE] > 0;
+        if (!rkt_info_is_steered(one))
+            continue;
+        steered_count++;
+        worst_ns = one->claimed_error_ns > worst_ns ? one->claimed_error_ns : worst_ns;
+    }
+    if (told_count > 0)
+        (void)fprintf(out, "%sREALTIME steered on %zu of %zu nodes",
+                      has_any ? "; " : "  clocks    ", steered_count, told_count);
+    if (steered_count > 0 && worst_ns <= INT64_MAX)
+        (void)fprintf(out, ", by its own word +- %s",
+                      rkt_format_duration((int64_t)worst_ns, claim, sizeof(claim)));
+    if (has_any || told_count > 0)
+        (void)fprintf(out, "\n");
+}
+
 static void print_bytes(const struct rkt_source_totals *all, FILE *out)
 {
     char span[CELL_BYTES];
@@ -192,6 +241,7 @@ enum rkt_status rkt_info_text(const char *path, const struct rkt_store_reader *r
     print_events(&info->all, out);
     print_windows(info, out);
     print_bytes(&info->all, out);
+    print_clocks(reader, info, out);
     (void)fprintf(out, "\n  %6s %5s %-8s %4s %9s %11s %10s %10s  %-24s %-10s %s\n", "source",
                   "rank", "role", "node", "pid", "events", "bytes", "span", "clock", "ended",
                   "host or file");

@@ -19,6 +19,11 @@ int64_t rkt_info_worst_bound_ns(const struct rkt_align_info *align)
     return worst_ns;
 }
 
+bool rkt_info_is_steered(const struct rkt_source_totals *totals)
+{
+    return totals->events[RKT_EVENT_CLOCK_STATE] > 0 && totals->unsteered_count == 0;
+}
+
 const char *rkt_info_end(const struct rkt_store_source *source, char *buf, size_t buf_bytes)
 {
     const struct rkt_end_info *end = &source->end;

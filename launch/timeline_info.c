@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timex.h>
 
 #include "common/frame.h"
 
@@ -33,6 +34,16 @@ static bool is_of_the_span(const struct rkt_event *event)
     }
 }
 
+static void take_clock_state(struct rkt_source_totals *totals,
+                             const struct rkt_event_clock_state *state)
+{
+    totals->clock_state = *state;
+    if (state->status & STA_UNSYNC)
+        totals->unsteered_count++;
+    else if (state->max_error_ns > totals->claimed_error_ns)
+        totals->claimed_error_ns = state->max_error_ns;
+}
+
 static void count_event(struct walk *walk, const struct rkt_event *event)
 {
     struct rkt_source_totals *totals = walk->totals;
@@ -40,6 +51,8 @@ static void count_event(struct walk *walk, const struct rkt_event *event)
     totals->events[event->kind < RKT_EVENT_KIND_COUNT ? event->kind : RKT_EVENT_NONE]++;
     totals->event_count++;
     totals->window_count += event->kind == RKT_EVENT_WINDOW && event->type == RKT_WINDOW_OPENED;
+    if (event->kind == RKT_EVENT_CLOCK_STATE)
+        take_clock_state(totals, &event->clock_state);
     if (event->kind == RKT_EVENT_LOSS) {
         totals->loss_count += rkt_loss_is_of_records(event->type) ? event->loss.count : 0;
         if (event->type < RKT_LOSS_REASONS_MAX)

@@ -27,7 +27,11 @@ struct rkt_source_totals {
     uint64_t packed_bytes; /* as in the file, heads too */
     uint64_t raw_bytes;    /* before zstd */
     uint64_t window_count; /* times that capture was opened */
-    int64_t span_ns;       /* first start to last end, in the clock where that is longest */
+    /* REALTIME, where the kernel said what steers it (clock_state) */
+    struct rkt_event_clock_state clock_state; /* the last */
+    uint64_t unsteered_count;                 /* times that nobody did */
+    uint64_t claimed_error_ns;                /* the largest that it claimed while steered */
+    int64_t span_ns; /* first start to last end, in the clock where that is longest */
 };
 
 struct rkt_timeline_info {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/sidecar/clock_pairs.h"
+#include "agent/sidecar/clock_state.h"
 #include "common/clock.h"
 #include "common/descriptor.h"
 
@@ -15,6 +16,7 @@ struct rkt_own_source {
     struct rkt_source_writer *writer;
     struct rkt_clock_pairs pairs;
     uint64_t pair_due_ns;
+    uint64_t state_due_ns;
     uint64_t flush_due_ns;
 };
 
@@ -39,6 +41,7 @@ enum rkt_status rkt_own_source_create(uint32_t rank, const struct rkt_node_id *n
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the sidecar's own source");
     (void)snprintf(info.host, sizeof(info.host), "%s", node->host);
     (void)snprintf(info.boot_id, sizeof(info.boot_id), "%s", node->boot_id);
+    rkt_clock_facts_read("", &info);
     status = rkt_source_writer_create(&info, sink, sink_ctx, &own->writer, err);
     if (status != RKT_OK) {
         free(own);
@@ -75,6 +78,13 @@ static enum rkt_status add_pair(struct rkt_own_source *own, bool is_last, struct
     return status;
 }
 
+static enum rkt_status add_state(struct rkt_own_source *own, struct rkt_error *err)
+{
+    struct rkt_event state;
+
+    return rkt_clock_state_take(&state) ? rkt_source_writer_add(own->writer, &state, err) : RKT_OK;
+}
+
 enum rkt_status rkt_own_source_step(struct rkt_own_source *own, uint64_t now_ns,
                                     struct rkt_error *err)
 {
@@ -83,6 +93,10 @@ enum rkt_status rkt_own_source_step(struct rkt_own_source *own, uint64_t now_ns,
     if (now_ns >= own->pair_due_ns) {
         own->pair_due_ns = now_ns + RKT_CLOCK_PAIR_EVERY_NS;
         status = add_pair(own, false, err);
+    }
+    if (status == RKT_OK && now_ns >= own->state_due_ns) {
+        own->state_due_ns = now_ns + RKT_CLOCK_STATE_EVERY_NS;
+        status = add_state(own, err);
     }
     if (status == RKT_OK && now_ns >= own->flush_due_ns) {
         own->flush_due_ns = now_ns + FLUSH_EVERY_NS;

@@ -3,7 +3,7 @@
 #define RKT_AGENT_SIDECAR_OWN_SOURCE_H
 
 /*
- * own_source - what a sidecar records itself: clock pairs, clock exchanges, losses of sending.
+ * own_source - what a sidecar records itself: clock pairs, exchanges and states, losses of sending.
  *
  * Threads: one.
  */
@@ -22,7 +22,7 @@ enum rkt_status rkt_own_source_create(uint32_t rank, const struct rkt_node_id *n
                                       struct rkt_own_source **own_out, struct rkt_error *err);
 void rkt_own_source_destroy(struct rkt_own_source *own); /* NULL is fine */
 
-/* A clock pair when one is due, and a flush now and then. */
+/* A clock pair or state when one is due, and a flush now and then. */
 enum rkt_status rkt_own_source_step(struct rkt_own_source *own, uint64_t now_ns,
                                     struct rkt_error *err);
 

@@ -33,6 +33,11 @@ align "$timeline" --rho 5000 -o "$work/other.rkt"
 lines 2 '^rank [12] on .*, rho 5000 ppb.* \(not as stored\)$'
 [ "$(cksum <"$timeline")" = "$before" ] || fail "the timeline was changed"
 
+# What the kernel's clock runs on stands beside it.
+clocksource=$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource) || clocksource=
+"$ranktrace" info "$timeline" >"$work/out"
+[ -z "$clocksource" ] || lines 1 "^  clocks    $clocksource(;|\$)"
+
 # The new file says it now, and its clocks are still those of the namespaces.
 align "$work/other.rkt" --rho 5000
 lines 3 '\(as stored\)$'

@@ -41,6 +41,14 @@ grep -q 'kernel 8' "$work/text" || fail "no count of kernels"
 [ "$(grep -c 'measured +- 300 ns' "$work/text")" -eq 2 ] || fail "the clocks are not shown"
 [ "$(awk 'length > 130' "$work/text" | wc -l)" -eq 0 ] || fail "lines are too long"
 
+# What steered REALTIME: a state of each sidecar, one of them "nobody".
+states=$root/tests/data/wire/v1.3-store.bin
+expect "$states" sources.1.realtime.is_steered false sources.1.realtime.claimed_error_ns 330000000003 \
+    sources.1.realtime.frequency_ppb 3500003 sources.1.realtime.status 3600003
+expect "$whole" sources.0.realtime null sources.0.clocksource '""'
+"$ranktrace" info "$states" >"$work/text"
+grep -qx '  clocks    REALTIME steered on 0 of 2 nodes' "$work/text" || fail "not steered: $(cat "$work/text")"
+
 # Cut inside its last frames: everything before is still there, and a copy of it is complete.
 size=$(wc -c <"$whole")
 head -c $((size - 70)) "$whole" >"$work/cut.rkt"
