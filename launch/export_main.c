@@ -63,6 +63,16 @@ static enum rkt_status write_format(const struct rkt_result *result, void *ctx, 
     return format->run(result, out, err);
 }
 
+/* What a viewer does not show: what is missing, and what the times are worth. */
+static void warn(const struct rkt_result *result)
+{
+    for (size_t i = 0; i < result->note_count; i++) {
+        if (result->notes[i].level > 0)
+            (void)fprintf(stderr, "ranktrace %s: warning: %s\n", COMMAND.name,
+                          result->notes[i].text);
+    }
+}
+
 static enum rkt_status write_timeline(const char *store, const struct export_options *options,
                                       const struct export_format *format, struct rkt_error *err)
 {
@@ -75,6 +85,8 @@ static enum rkt_status write_timeline(const char *store, const struct export_opt
     if (status == RKT_OK)
         status = rkt_result_file_write(rkt_analysis_result(analysis), write_format, (void *)format,
                                        options->output, err);
+    if (status == RKT_OK)
+        warn(rkt_analysis_result(analysis));
     rkt_analysis_destroy(analysis);
     rkt_store_reader_close(reader);
     return status;

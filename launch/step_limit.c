@@ -12,8 +12,9 @@
 
 static void end(int signal_number)
 {
-    static const char LINE[] = "ranktrace: a sidecar is stuck, most likely inside MPI, and ends itself: "
-                               "the job goes on\n";
+    static const char LINE[] =
+        "ranktrace: a sidecar is stuck, most likely inside MPI, and ends itself: "
+        "the job goes on\n";
 
     (void)signal_number;
     /* There is nobody to tell of a failure. */

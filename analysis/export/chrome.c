@@ -275,6 +275,16 @@ static void put_rank_info(struct rkt_json *json, const struct rkt_rank_result *r
     rkt_json_end(json);
 }
 
+static void put_warnings(struct rkt_json *json, const struct rkt_result *result)
+{
+    rkt_json_begin_array(json, "warnings");
+    for (size_t i = 0; i < result->note_count; i++) {
+        if (result->notes[i].level > 0)
+            rkt_json_text(json, NULL, result->notes[i].text);
+    }
+    rkt_json_end(json);
+}
+
 static void put_run_info(struct rkt_chrome *chrome)
 {
     const struct rkt_result *result = chrome->result;
@@ -287,6 +297,7 @@ static void put_run_info(struct rkt_chrome *chrome)
     if (chrome->shared_origin_ns != INT64_MAX)
         rkt_json_i64(json, "origin_job_ns", chrome->shared_origin_ns);
     rkt_json_u64(json, "lost_events", result->loss_count);
+    put_warnings(json, result);
     rkt_json_begin_array(json, "ranks");
     for (size_t i = 0; i < result->rank_count; i++)
         put_rank_info(json, &result->ranks[i]);

@@ -8,6 +8,7 @@
  * One process per rank, named and sorted; one track per stream and host thread, and more where
  * slices would overlap partly, which viewers drop. Times are job time, us with three decimals
  * since the first event. Flows join launches with kernels.
+ * `otherData` says of whom and of what clock each rank is, and holds the result's warnings.
  * Threads: any; the result is read only.
  */
 

@@ -152,7 +152,12 @@ def lose_one(how, many, folder):
     check(f"{how}: report's note", f"file {name} of node2 is left out:" in report, True)
     check(f"{how}: report's ranks", "2 of 16 ranks are missing (4 to 5)" in report, True)
     check(f"{how}: report's clock", "clock: aligned" in report, True)
-    check(f"{how}: export", len(json.loads(run("export", many))["traceEvents"]) > 1000, True)
+    out = folder / "export.json"
+    warned = run("export", "-o", out, many)
+    exported = json.loads(out.read_text())
+    check(f"{how}: export", len(exported["traceEvents"]) > 1000, True)
+    check(f"{how}: export's warning", f"warning: file {name} of node2 is left out:" in warned, True)
+    check(f"{how}: warning in the export", any(name in line for line in exported["otherData"]["warnings"]), True)
     text = run("recover", "--force", "-o", folder / "clean.rkt", many)
     check(f"{how}: recover", "1 files of the run left out" in text, True)
     shard.write_bytes(data)

@@ -209,8 +209,8 @@ static void who_sends_faster_than_is_taken_is_held_back(void **state)
     struct rkt_error err = {0};
 
     (void)state;
-    is_held_back =
-        mmap(NULL, sizeof(*is_held_back), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    is_held_back = mmap(NULL, sizeof(*is_held_back), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(is_held_back != MAP_FAILED);
     assert_rkt_ok(rkt_transport_fork_create(2, &t, &err), err);
     if (rkt_transport_rank(t) == 1)
