@@ -13,22 +13,21 @@ void rkt_raw_trace_release(struct rkt_raw_trace *raw)
     *raw = (struct rkt_raw_trace){0};
 }
 
+/* Of one kind, as a batch is. */
 static enum rkt_status take_events(void *ctx, const struct rkt_event *events, size_t count,
                                    struct rkt_error *err)
 {
     struct rkt_raw_trace *raw = ctx;
+    struct rkt_raw_events *list;
 
-    for (size_t i = 0; i < count; i++) {
-        struct rkt_raw_events *list;
-
-        if (events[i].kind >= RKT_EVENT_KIND_COUNT)
-            continue;
-        list = &raw->by_kind[events[i].kind];
-        if (!rkt_array_reserve((void **)&list->items, &list->cap, list->count + 1,
-                               sizeof(*list->items)))
-            return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu events of a kind", list->count);
-        list->items[list->count++] = events[i];
-    }
+    if (count == 0 || events[0].kind >= RKT_EVENT_KIND_COUNT)
+        return RKT_OK;
+    list = &raw->by_kind[events[0].kind];
+    if (!rkt_array_reserve((void **)&list->items, &list->cap, list->count + count,
+                           sizeof(*list->items)))
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu events of a kind", list->count);
+    memcpy(list->items + list->count, events, count * sizeof(*events));
+    list->count += count;
     return RKT_OK;
 }
 

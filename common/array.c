@@ -6,14 +6,12 @@
 
 #include "common/checked.h"
 
-bool rkt_array_reserve(void **items, size_t *cap, size_t need, size_t elem_bytes)
+bool rkt_array_grow(void **items, size_t *cap, size_t need, size_t elem_bytes)
 {
     size_t new_cap = *cap < 16 ? 16 : *cap;
     size_t bytes;
     void *grown;
 
-    if (need <= *cap)
-        return true;
     while (new_cap < need) {
         if (!rkt_mul_size(new_cap, 2, &new_cap))
             return false;

@@ -71,7 +71,7 @@ enum rkt_status rkt_store_reader_set_align(struct rkt_store_reader *reader, size
 /* What all frames of the source take in the store. */
 uint64_t rkt_store_reader_source_bytes(const struct rkt_store_reader *reader, size_t position);
 
-/* Gets a batch; the events are on loan until it returns. Not RKT_OK ends the walk. */
+/* Gets a batch, all of one kind; the events are on loan until it returns. Not RKT_OK ends the walk. */
 typedef enum rkt_status (*rkt_events_fn)(void *ctx, const struct rkt_event *events, size_t count,
                                          struct rkt_error *err);
 
