@@ -20,6 +20,12 @@ struct rkt_key_index {
     uint32_t index;
 };
 
+/* A time as a key: those before 0 come first. */
+static inline uint64_t rkt_key_of_time(int64_t ns)
+{
+    return (uint64_t)ns ^ (uint64_t)1 << 63;
+}
+
 /* RKT_ERR_NOMEM only; the items are then as they were. */
 enum rkt_status rkt_key_index_sort(struct rkt_key_index *items, size_t count);
 /* Position of the first item with this key or a larger one. */

@@ -7,19 +7,12 @@
 #include <string.h>
 
 #include "analysis/key_index.h"
-#include "common/checked.h"
 
 /* The first two members of an item. */
 struct times {
     int64_t start_ns;
     int64_t end_ns;
 };
-
-/* Keys are unsigned: times before 0 come first, too. */
-static uint64_t key_of(int64_t ns)
-{
-    return (uint64_t)ns ^ (uint64_t)1 << 63;
-}
 
 static struct times times_of(const unsigned char *item)
 {
@@ -32,7 +25,7 @@ static struct times times_of(const unsigned char *item)
 /* What decides between equal starts. */
 static uint64_t second_key_of(const unsigned char *item, enum rkt_time_order order)
 {
-    uint64_t key = key_of(times_of(item).end_ns);
+    uint64_t key = rkt_key_of_time(times_of(item).end_ns);
 
     if (order == RKT_BY_START)
         return 0;
@@ -50,7 +43,7 @@ static bool fill_keys(struct rkt_key_index *keys, const unsigned char *items, si
         const unsigned char *item = items + i * elem_bytes;
         uint64_t second = second_key_of(item, order);
 
-        keys[i] = (struct rkt_key_index){key_of(times_of(item).start_ns), (uint32_t)i};
+        keys[i] = (struct rkt_key_index){rkt_key_of_time(times_of(item).start_ns), (uint32_t)i};
         if (i > 0 && (keys[i].key < keys[i - 1].key ||
                       (keys[i].key == keys[i - 1].key && second < second_before)))
             is_mixed = true;
@@ -87,17 +80,38 @@ static enum rkt_status sort_keys(struct rkt_key_index *keys, const unsigned char
     return status;
 }
 
+/* Each item to its place, round by round: what a place holds goes when its own has come. */
+static void move_all(unsigned char *items, struct rkt_key_index *keys, size_t count,
+                     size_t elem_bytes, unsigned char *room)
+{
+    for (size_t first = 0; first < count; first++) {
+        size_t to = first;
+
+        if (keys[first].index == first)
+            continue;
+        memcpy(room, items + first * elem_bytes, elem_bytes);
+        while (keys[to].index != first) {
+            size_t from = keys[to].index;
+
+            memcpy(items + to * elem_bytes, items + from * elem_bytes, elem_bytes);
+            keys[to].index = (uint32_t)to;
+            to = from;
+        }
+        memcpy(items + to * elem_bytes, room, elem_bytes);
+        keys[to].index = (uint32_t)to;
+    }
+}
+
 enum rkt_status rkt_time_sort(void *items, size_t count, size_t elem_bytes,
                               enum rkt_time_order order)
 {
     enum rkt_status status = RKT_OK;
-    unsigned char *moved = NULL;
+    unsigned char *room = NULL;
     struct rkt_key_index *keys;
-    size_t bytes;
 
     if (count < 2)
         return RKT_OK;
-    if (count > UINT32_MAX || !rkt_mul_size(count, elem_bytes, &bytes))
+    if (count > UINT32_MAX)
         return RKT_ERR_NOMEM;
     keys = calloc(count, sizeof(*keys));
     if (!keys)
@@ -105,17 +119,14 @@ enum rkt_status rkt_time_sort(void *items, size_t count, size_t elem_bytes,
     if (!fill_keys(keys, items, count, elem_bytes, order))
         goto free_keys;
     status = RKT_ERR_NOMEM;
-    moved = malloc(bytes);
-    if (!moved || sort_keys(keys, items, count, elem_bytes, order) != RKT_OK)
+    room = malloc(elem_bytes);
+    if (!room || sort_keys(keys, items, count, elem_bytes, order) != RKT_OK)
         goto free_keys;
-    for (size_t i = 0; i < count; i++)
-        memcpy(moved + i * elem_bytes, (unsigned char *)items + keys[i].index * elem_bytes,
-               elem_bytes);
-    memcpy(items, moved, bytes);
+    move_all(items, keys, count, elem_bytes, room);
     status = RKT_OK;
 
 free_keys:
-    free(moved);
+    free(room);
     free(keys);
     return status;
 }
