@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/host_view.h"
+#include "analysis/key_index.h"
 #include "analysis/stages.h"
 #include "analysis/steady.h"
 
@@ -25,10 +26,6 @@ static void release_sets(struct sets *sets)
     rkt_interval_set_release(&sets->result);
 }
 
-struct launched {
-    const struct rkt_work *work;
-};
-
 /* First work that starts at or after `start_ns`. */
 static size_t first_work(const struct rkt_rank_trace *trace, int64_t start_ns)
 {
@@ -46,31 +43,21 @@ static size_t first_work(const struct rkt_rank_trace *trace, int64_t start_ns)
     return low;
 }
 
-static int compare_launches(const void *a, const void *b)
-{
-    const struct rkt_work *x = ((const struct launched *)a)->work;
-    const struct rkt_work *y = ((const struct launched *)b)->work;
-
-    if (x->launch_start_ns != y->launch_start_ns)
-        return x->launch_start_ns < y->launch_start_ns ? -1 : 1;
-    return (x > y) - (x < y);
-}
-
 /*
  * B: per maximal run of backward launches, which a forward launch ends (micro-batches), from the
- * first start to the last end of its compute kernels.
+ * first start to the last end of its compute kernels. Sorts the launches.
  */
-static enum rkt_status add_backward_runs(struct launched *works, size_t count,
+static enum rkt_status add_backward_runs(const struct rkt_rank_trace *trace,
+                                         struct rkt_key_index *launches, size_t count,
                                          struct rkt_interval_set *backward)
 {
-    enum rkt_status status = RKT_OK;
+    enum rkt_status status = rkt_key_index_sort(launches, count);
     bool is_open = false;
     int64_t start_ns = 0;
     int64_t end_ns = 0;
 
-    qsort(works, count, sizeof(*works), compare_launches);
     for (size_t i = 0; i < count && status == RKT_OK; i++) {
-        const struct rkt_work *work = works[i].work;
+        const struct rkt_work *work = &trace->works[launches[i].index];
 
         if (work->phase == RKT_PHASE_FORWARD && is_open) {
             status = rkt_interval_set_add(backward, start_ns, end_ns);
@@ -89,14 +76,10 @@ static enum rkt_status add_backward_runs(struct launched *works, size_t count,
 }
 
 static enum rkt_status sort_work(const struct rkt_work *work, uint32_t step_index,
-                                 struct sets *sets, struct launched *compute, size_t *compute_count,
-                                 uint32_t *bucket_count)
+                                 struct sets *sets, uint32_t *bucket_count)
 {
-    if (work->work_class == RKT_WORK_COMPUTE) {
-        if (work->step == step_index)
-            compute[(*compute_count)++].work = work;
+    if (work->work_class == RKT_WORK_COMPUTE)
         return rkt_interval_set_add(&sets->compute, work->start_ns, work->end_ns);
-    }
     if (work->work_class != RKT_WORK_COMM || !work->is_bucket || work->step != step_index)
         return RKT_OK;
     (*bucket_count)++;
@@ -113,18 +96,23 @@ static enum rkt_status collect_works(const struct rkt_rank_trace *trace,
     size_t first = first_work(trace, from_ns - trace->clock_error_ns);
     size_t end = first_work(trace, step->window.end_ns);
     size_t last = end > first ? end : first;
-    struct launched *compute = calloc(last - first + 1, sizeof(*compute));
-    size_t compute_count = 0;
-    enum rkt_status status = compute == NULL ? RKT_ERR_NOMEM : RKT_OK;
+    struct rkt_key_index *launches = calloc(last - first + 1, sizeof(*launches));
+    size_t launch_count = 0;
+    enum rkt_status status = launches == NULL ? RKT_ERR_NOMEM : RKT_OK;
 
-    for (size_t i = first; i < last && status == RKT_OK; i++)
-        status =
-            sort_work(&trace->works[i], step_index, sets, compute, &compute_count, bucket_count);
+    for (size_t i = first; i < last && status == RKT_OK; i++) {
+        const struct rkt_work *work = &trace->works[i];
+
+        if (work->work_class == RKT_WORK_COMPUTE && work->step == step_index)
+            launches[launch_count++] =
+                (struct rkt_key_index){rkt_key_of_time(work->launch_start_ns), (uint32_t)i};
+        status = sort_work(work, step_index, sets, bucket_count);
+    }
     rkt_interval_set_normalise(&sets->compute);
     rkt_interval_set_normalise(&sets->buckets);
     if (status == RKT_OK)
-        status = add_backward_runs(compute, compute_count, &sets->backward);
-    free(compute);
+        status = add_backward_runs(trace, launches, launch_count, &sets->backward);
+    free(launches);
     return status;
 }
 
