@@ -94,11 +94,9 @@ enum rkt_status rkt_key_index_sort(struct rkt_key_index *items, size_t count)
     return RKT_OK;
 }
 
-size_t rkt_key_index_find(const struct rkt_key_index *items, size_t count, uint64_t key)
+/* It is known to be in [low, high]. */
+static size_t find_between(const struct rkt_key_index *items, size_t low, size_t high, uint64_t key)
 {
-    size_t low = 0;
-    size_t high = count;
-
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
@@ -108,4 +106,26 @@ size_t rkt_key_index_find(const struct rkt_key_index *items, size_t count, uint6
             high = middle;
     }
     return low;
+}
+
+size_t rkt_key_index_find(const struct rkt_key_index *items, size_t count, uint64_t key)
+{
+    return find_between(items, 0, count, key);
+}
+
+size_t rkt_key_index_find_near(const struct rkt_key_index *items, size_t count, uint64_t key,
+                               size_t near)
+{
+    size_t low = near < count ? near : count;
+    size_t high = low;
+
+    for (size_t step = 1; high < count && items[high].key < key; step *= 2) {
+        low = high + 1;
+        high = count - high > step ? high + step : count;
+    }
+    for (size_t step = 1; low > 0 && items[low - 1].key >= key; step *= 2) {
+        high = low - 1;
+        low = low > step ? low - step : 0;
+    }
+    return find_between(items, low, high, key);
 }

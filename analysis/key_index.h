@@ -30,5 +30,8 @@ static inline uint64_t rkt_key_of_time(int64_t ns)
 enum rkt_status rkt_key_index_sort(struct rkt_key_index *items, size_t count);
 /* Position of the first item with this key or a larger one. */
 size_t rkt_key_index_find(const struct rkt_key_index *items, size_t count, uint64_t key);
+/* The same, in O(log d) where it is d from `near`: for keys that are looked up nearly in order. */
+size_t rkt_key_index_find_near(const struct rkt_key_index *items, size_t count, uint64_t key,
+                               size_t near);
 
 #endif

@@ -34,14 +34,15 @@ static enum rkt_status index_calls(const struct rkt_rank_trace *trace,
  * as the program sees it. Calls are sorted by start, so only equal starts need a second look.
  */
 static void join_launch(struct rkt_rank_trace *trace, const struct rkt_key_index *items,
-                        size_t count, struct rkt_work *work)
+                        size_t count, struct rkt_work *work, size_t *near)
 {
     struct rkt_call *launch;
     size_t at;
 
     if (work->correlation_id == 0)
         return;
-    at = rkt_key_index_find(items, count, work->correlation_id);
+    at = rkt_key_index_find_near(items, count, work->correlation_id, *near);
+    *near = at;
     if (at == count || items[at].key != work->correlation_id)
         return;
     launch = &trace->calls[items[at].index];
@@ -171,12 +172,13 @@ enum rkt_status rkt_rank_trace_join(struct rkt_rank_trace *trace,
 {
     struct rkt_key_index *items = NULL;
     size_t count = 0;
+    size_t near = 0; /* the device works nearly in the order of launches */
     enum rkt_status status = index_calls(trace, &items, &count, err);
 
     if (status != RKT_OK || !items)
         return status;
     for (size_t i = 0; i < trace->work_count; i++)
-        join_launch(trace, items, count, &trace->works[i]);
+        join_launch(trace, items, count, &trace->works[i], &near);
     status = add_syncs(trace, syncs, items, count, err); /* moves calls: items end here */
     free(items);
     if (status != RKT_OK)

@@ -103,6 +103,26 @@ static void keys_are_found_in_the_order_of_their_array(void **state)
     assert_int_equal(rkt_key_index_find(items, 0, 8), 0);
 }
 
+static void searching_near_a_place_finds_what_searching_all_finds(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 1; seed <= 100; seed++) {
+        struct rkt_random random = {seed};
+        struct rkt_key_index items[40];
+        size_t count = rkt_random_below(&random, 40);
+
+        for (size_t i = 0; i < count; i++)
+            items[i] = (struct rkt_key_index){rkt_random_below(&random, 30) + 1, (uint32_t)i};
+        assert_rkt_status(rkt_key_index_sort(items, count), RKT_OK);
+        for (uint64_t key = 0; key <= 32; key++) {
+            size_t at = rkt_key_index_find(items, count, key);
+
+            for (size_t near = 0; near <= count + 1; near++)
+                assert_int_equal(rkt_key_index_find_near(items, count, key, near), at);
+        }
+    }
+}
+
 /* Keys of every width, so of every number of passes: 0 to 7 times a factor, and what they start at. */
 static void sorting_keys_of_any_width_keeps_equal_ones_as_they_were(void **state)
 {
@@ -133,6 +153,7 @@ int main(void)
         cmocka_unit_test(sorting_orders_ties_and_keeps_the_rest_as_it_was),
         cmocka_unit_test(searching_finds_what_a_loop_finds),
         cmocka_unit_test(keys_are_found_in_the_order_of_their_array),
+        cmocka_unit_test(searching_near_a_place_finds_what_searching_all_finds),
         cmocka_unit_test(sorting_keys_of_any_width_keeps_equal_ones_as_they_were),
     };
 
