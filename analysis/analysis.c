@@ -15,6 +15,7 @@
 #define ARENA_BYTES_MAX ((size_t)16 << 30)
 
 struct rkt_analysis {
+    struct rkt_selection selection;
     struct rkt_arena arena;
     struct rkt_loaded_ranks loaded;
     struct rkt_result result;
@@ -82,16 +83,21 @@ static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_stor
 }
 
 enum rkt_status rkt_analysis_create(struct rkt_store_reader *reader,
-                                    const struct rkt_analysis_options *options,
+                                    const struct rkt_analysis_options *asked,
                                     struct rkt_analysis **analysis_out, struct rkt_error *err)
 {
     struct rkt_analysis *analysis = calloc(1, sizeof(*analysis));
+    struct rkt_analysis_options options = *asked;
     enum rkt_status status;
 
     if (!analysis)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for an analysis");
     rkt_arena_init(&analysis->arena, ARENA_BYTES_MAX);
-    status = run_stages(analysis, reader, options, err);
+    status = rkt_selection_parse(&options.part, &analysis->selection, err);
+    if (status == RKT_OK && rkt_selection_is_part(&analysis->selection))
+        options.selection = &analysis->selection;
+    if (status == RKT_OK)
+        status = run_stages(analysis, reader, &options, err);
     if (status != RKT_OK) {
         rkt_analysis_destroy(analysis);
         return status;

@@ -14,27 +14,31 @@
  */
 
 #include "analysis/result.h"
+#include "analysis/selection.h"
 #include "analysis/team.h"
 #include "common/status.h"
 #include "common/store_reader.h"
 
 struct rkt_analysis_options {
-    const char *step_range;  /* name that begins a step's range; NULL: ProfilerStep# */
-    const char *comm_kernel; /* regex of more comm kernels; NULL */
-    double step_flops;       /* of a step, all ranks together; 0 unknown */
-    double peak_flops;       /* that a GPU can do per second; 0 unknown */
-    struct rkt_team *team;   /* that shares the work (team.h); NULL: this process alone */
-    uint64_t keep_bytes;     /* of whole traces that stay (trace_keeper.h); 0: none */
+    const char *step_range;          /* name that begins a step's range; NULL: ProfilerStep# */
+    const char *comm_kernel;         /* regex of more comm kernels; NULL */
+    double step_flops;               /* of a step, all ranks together; 0 unknown */
+    double peak_flops;               /* that a GPU can do per second; 0 unknown */
+    struct rkt_team *team;           /* that shares the work (team.h); NULL: this process alone */
+    uint64_t keep_bytes;             /* of whole traces that stay (trace_keeper.h); 0: none */
+    struct rkt_selection_texts part; /* of the run that is looked at; all NULL: all of it */
+    struct rkt_selection *selection; /* what `part` says, set by create; NULL: everything */
 };
 
 struct rkt_analysis;
 
 /*
- * `reader` stays open for as long as the analysis lives. RKT_END: this process is a member of the team,
+ * `reader` stays open for as long as the analysis lives. RKT_ERR_INVALID: of what was asked for there is
+ * nothing. RKT_END: this process is a member of the team,
  * and its share is done; there is no analysis, and the end is for the caller to give.
  */
 enum rkt_status rkt_analysis_create(struct rkt_store_reader *reader,
-                                    const struct rkt_analysis_options *options,
+                                    const struct rkt_analysis_options *asked,
                                     struct rkt_analysis **analysis_out, struct rkt_error *err);
 void rkt_analysis_destroy(struct rkt_analysis *analysis); /* NULL is fine */
 const struct rkt_result *rkt_analysis_result(const struct rkt_analysis *analysis);

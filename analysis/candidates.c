@@ -105,6 +105,79 @@ enum rkt_status rkt_candidates_find(const struct rkt_store_reader *reader,
     return RKT_OK;
 }
 
+/* ---- a part of them ---- */
+
+static bool has_rank(const struct rkt_candidates *candidates, uint32_t rank)
+{
+    for (size_t i = 0; i < candidates->rank_count; i++) {
+        if (candidates->ranks[i].rank == rank)
+            return true;
+    }
+    return false;
+}
+
+/* A rank of the span that is not there: with all of a long span to look through, the first missing. */
+static bool find_missing(const struct rkt_candidates *candidates, const struct rkt_rank_span *span,
+                         uint32_t *rank_out)
+{
+    uint64_t rank = span->first;
+
+    while (rank <= span->last && has_rank(candidates, (uint32_t)rank))
+        rank++;
+    *rank_out = (uint32_t)rank;
+    return rank <= span->last;
+}
+
+static enum rkt_status refuse_missing(const struct rkt_candidates *candidates, uint32_t rank,
+                                      struct rkt_error *err)
+{
+    const struct rkt_candidate_rank *ranks = candidates->ranks;
+    size_t count = candidates->rank_count;
+
+    if (count == 0)
+        return rkt_fail(err, RKT_ERR_INVALID,
+                        "option '--ranks': the timeline holds no rank, so no rank %u", rank);
+    return rkt_fail(err, RKT_ERR_INVALID,
+                    "option '--ranks': there is no rank %u: the timeline holds %zu rank%s, from %u "
+                    "to %u",
+                    rank, count, count == 1 ? "" : "s", ranks[0].rank, ranks[count - 1].rank);
+}
+
+/* Items of a rank are neighbours, in order of ranks, and so they stay. */
+static void keep_selected(struct rkt_candidates *candidates, const struct rkt_selection *selection)
+{
+    size_t rank_count = 0;
+    size_t count = 0;
+
+    for (size_t i = 0; i < candidates->rank_count; i++) {
+        struct rkt_candidate_rank rank = candidates->ranks[i];
+        size_t first = count;
+
+        if (!rkt_selection_has_rank(selection, rank.rank))
+            continue;
+        for (size_t k = rank.first; k < rank.end; k++)
+            candidates->items[count++] = candidates->items[k];
+        rank.first = first;
+        rank.end = count;
+        candidates->ranks[rank_count++] = rank;
+    }
+    candidates->rank_count = rank_count;
+    candidates->count = count;
+}
+
+enum rkt_status rkt_candidates_select(struct rkt_candidates *candidates,
+                                      const struct rkt_selection *selection, struct rkt_error *err)
+{
+    for (size_t i = 0; i < selection->rank_span_count; i++) {
+        uint32_t missing;
+
+        if (find_missing(candidates, &selection->ranks[i], &missing))
+            return refuse_missing(candidates, missing, err);
+    }
+    keep_selected(candidates, selection);
+    return RKT_OK;
+}
+
 void rkt_candidates_release(struct rkt_candidates *candidates)
 {
     free(candidates->items);

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/selection.h"
 #include "common/status.h"
 #include "common/store_reader.h"
 
@@ -41,6 +42,12 @@ struct rkt_candidates {
 /* Release also after a failure. RKT_ERR_NOMEM only. */
 enum rkt_status rkt_candidates_find(const struct rkt_store_reader *reader,
                                     struct rkt_candidates *candidates, struct rkt_error *err);
+/*
+ * Leaves those of the selected ranks. RKT_ERR_INVALID, and says which ranks there are, where one that
+ * was asked for by its number is not there.
+ */
+enum rkt_status rkt_candidates_select(struct rkt_candidates *candidates,
+                                      const struct rkt_selection *selection, struct rkt_error *err);
 void rkt_candidates_release(struct rkt_candidates *candidates);
 
 #endif

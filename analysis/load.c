@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/candidates.h"
+#include "analysis/run_start.h"
 #include "analysis/share.h"
 #include "analysis/stages.h"
 #include "analysis/trace_keeper.h"
@@ -347,6 +348,8 @@ static void count_all(struct loading *loading)
     }
     if (result->run->rank_count > 0)
         result->expected_rank_count = result->run->rank_count;
+    if (result->selection && result->selection->rank_span_count > 0)
+        result->expected_rank_count = 0; /* those that were asked for are all here */
     for (size_t i = 0; i < result->rank_count; i++) {
         const struct rkt_rank_trace *trace = result->ranks[i].trace;
 
@@ -356,6 +359,22 @@ static void count_all(struct loading *loading)
     }
 }
 
+/* Ranks that are not selected are not read, but for the run's start. */
+static enum rkt_status find_candidates(struct loading *loading, struct rkt_error *err)
+{
+    struct rkt_selection *selection = loading->options ? loading->options->selection : NULL;
+    struct rkt_candidates *candidates = &loading->candidates;
+    enum rkt_status status = rkt_candidates_find(loading->reader, candidates, err);
+
+    loading->result->selection = selection;
+    loading->result->rank_count_in_all = candidates->rank_count;
+    if (status != RKT_OK || !selection)
+        return status;
+    if (selection->has_time)
+        status = rkt_find_run_start(loading->reader, candidates, &selection->job_start_ns, err);
+    return status == RKT_OK ? rkt_candidates_select(candidates, selection, err) : status;
+}
+
 /* In the order in which a reader of the notes expects them: the store, the job, its ranks. */
 static enum rkt_status load(struct loading *loading, struct rkt_error *err)
 {
@@ -363,13 +382,15 @@ static enum rkt_status load(struct loading *loading, struct rkt_error *err)
         rkt_load_shard_notes(loading->reader, loading->result, loading->arena, err);
 
     if (status == RKT_OK)
-        status = rkt_candidates_find(loading->reader, &loading->candidates, err);
+        status = find_candidates(loading, err);
     if (status == RKT_OK)
         status = note_unknown_ranks(loading, err);
     if (status == RKT_OK)
         status = note_attempts(loading, err);
     if (status == RKT_OK)
         status = work(loading, err);
+    if (status == RKT_OK)
+        status = rkt_load_check_part(loading->result, err);
     if (status == RKT_OK)
         status = note_further_processes(loading, err);
     if (status == RKT_OK)
@@ -379,7 +400,8 @@ static enum rkt_status load(struct loading *loading, struct rkt_error *err)
     if (status != RKT_OK)
         return status;
     count_all(loading);
-    return rkt_load_notes(loading->result, loading->arena, err);
+    status = rkt_load_part_notes(loading->options, loading->result, loading->arena, err);
+    return status == RKT_OK ? rkt_load_notes(loading->result, loading->arena, err) : status;
 }
 
 enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,

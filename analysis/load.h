@@ -34,6 +34,14 @@ enum rkt_status rkt_load_shard_notes(const struct rkt_store_reader *reader,
                                      struct rkt_result *result, struct rkt_arena *arena,
                                      struct rkt_error *err);
 
+/* load_part.c: RKT_ERR_INVALID, and what there is, where nothing is selected of any rank. */
+enum rkt_status rkt_load_check_part(const struct rkt_result *result, struct rkt_error *err);
+
+/* load_part.c: what was asked for and is not there on all ranks. */
+enum rkt_status rkt_load_part_notes(const struct rkt_analysis_options *options,
+                                    struct rkt_result *result, struct rkt_arena *arena,
+                                    struct rkt_error *err);
+
 /* load_notes.c: what the loaded traces say about themselves: losses, stamps, missing ranks. */
 enum rkt_status rkt_load_notes(struct rkt_result *result, struct rkt_arena *arena,
                                struct rkt_error *err);

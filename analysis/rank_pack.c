@@ -199,7 +199,13 @@ static const struct rkt_packed_member STEP[] = {
 
 /* Its windows come after. What stages of all ranks fill in is not there yet. */
 static const struct rkt_packed_member RANK[] = {
+    RKT_PACKED(struct rkt_rank_result, whole.step_count),
+    RKT_PACKED(struct rkt_rank_result, whole.first_step),
+    RKT_PACKED(struct rkt_rank_result, whole.last_step),
+    RKT_PACKED(struct rkt_rank_result, whole.length_ns),
+    RKT_PACKED(struct rkt_rank_result, whole.selected_count),
     RKT_PACKED(struct rkt_rank_result, step_source),
+    RKT_PACKED(struct rkt_rank_result, lacks_step_range),
     RKT_PACKED(struct rkt_rank_result, phase_source),
     RKT_PACKED(struct rkt_rank_result, is_cut_short),
     RKT_PACKED(struct rkt_rank_result, align_state),

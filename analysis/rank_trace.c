@@ -15,7 +15,7 @@ enum rkt_status rkt_rank_trace_load(struct rkt_store_reader *reader, size_t posi
 
     if (!trace)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a rank's trace");
-    status = rkt_raw_trace_load(reader, position, &raw, trace, err);
+    status = rkt_raw_trace_load(reader, position, SIZE_MAX, &raw, trace, err);
     if (status == RKT_OK)
         status = rkt_rank_trace_build(trace, &raw, rules, err);
     if (status == RKT_OK)

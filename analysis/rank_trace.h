@@ -109,6 +109,10 @@ enum rkt_status rkt_rank_trace_load(struct rkt_store_reader *reader, size_t posi
                                     struct rkt_rank_trace **trace_out, struct rkt_error *err);
 void rkt_rank_trace_destroy(struct rkt_rank_trace *trace); /* NULL is fine */
 
+/* Of a source's first batches: its clock and first_ns, and no records. */
+enum rkt_status rkt_rank_trace_load_head(struct rkt_store_reader *reader, size_t position,
+                                         struct rkt_rank_trace **trace_out, struct rkt_error *err);
+
 /* first_ns, early_count and the like, which a thin trace could not tell; load does it. */
 void rkt_rank_trace_count(struct rkt_rank_trace *trace);
 

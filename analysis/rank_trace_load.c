@@ -107,15 +107,31 @@ static enum rkt_status make_clock(struct rkt_store_reader *reader, struct rkt_ra
     return status;
 }
 
+/* The first batches of a source. */
+struct head {
+    struct rkt_raw_trace *raw;
+    size_t batches_left;
+};
+
+static enum rkt_status take_head(void *ctx, const struct rkt_event *events, size_t count,
+                                 struct rkt_error *err)
+{
+    struct head *head = ctx;
+
+    if (head->batches_left == 0)
+        return RKT_END;
+    head->batches_left--;
+    return take_events(head->raw, events, count, err);
+}
+
 /* What is wrong with the source itself: its node's clock records are read for others, too. */
-static enum rkt_status walk(struct rkt_store_reader *reader, uint32_t source,
-                            struct rkt_raw_trace *raw, struct rkt_rank_trace *trace,
-                            struct rkt_error *err)
+static enum rkt_status walk(struct rkt_store_reader *reader, uint32_t source, struct head head,
+                            struct rkt_rank_trace *trace, struct rkt_error *err)
 {
     const struct rkt_store_health *health = rkt_store_reader_health(reader);
     struct rkt_store_health before = *health;
     enum rkt_status status =
-        rkt_store_reader_walk(reader, source, trace->names, take_events, raw, err);
+        rkt_store_reader_walk(reader, source, trace->names, take_head, &head, err);
 
     trace->damage = (struct rkt_read_damage){
         .damaged_frames = health->damaged_frames - before.damaged_frames,
@@ -123,12 +139,12 @@ static enum rkt_status walk(struct rkt_store_reader *reader, uint32_t source,
         .unknown_frames = health->unknown_frames - before.unknown_frames,
         .unknown_keys = health->unknown_keys - before.unknown_keys,
     };
-    return status;
+    return status == RKT_END ? RKT_OK : status;
 }
 
 enum rkt_status rkt_raw_trace_load(struct rkt_store_reader *reader, size_t position,
-                                   struct rkt_raw_trace *raw, struct rkt_rank_trace *trace,
-                                   struct rkt_error *err)
+                                   size_t batch_count, struct rkt_raw_trace *raw,
+                                   struct rkt_rank_trace *trace, struct rkt_error *err)
 {
     const struct rkt_store_source *source;
     enum rkt_status status;
@@ -140,7 +156,7 @@ enum rkt_status rkt_raw_trace_load(struct rkt_store_reader *reader, size_t posit
     trace->names = rkt_strtab_create();
     if (!trace->names)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for names");
-    status = walk(reader, source->info.source, raw, trace, err);
+    status = walk(reader, source->info.source, (struct head){raw, batch_count}, trace, err);
     if (status != RKT_OK)
         return status;
     trace->source = *source;

@@ -6,6 +6,7 @@
  * rank_trace_parts - what the files of rank_trace share; for nobody else.
  *
  *   rank_trace_load.c   store -> raw events by kind, the clock map
+ *   rank_trace_head.c   the earliest of the first batches
  *   rank_trace_build.c  raw events -> sorted arrays in rank time, classes by name
  *   rank_trace_gpu.c    which GPUs the rank uses, samples of them
  *   rank_trace_absurd.c records with impossible times
@@ -32,10 +33,10 @@ struct rkt_raw_trace {
 
 void rkt_raw_trace_release(struct rkt_raw_trace *raw);
 
-/* Fills raw, trace->source, ->names and ->clock. */
+/* Fills raw, trace->source, ->names and ->clock, by batch_count batches at most. */
 enum rkt_status rkt_raw_trace_load(struct rkt_store_reader *reader, size_t position,
-                                   struct rkt_raw_trace *raw, struct rkt_rank_trace *trace,
-                                   struct rkt_error *err);
+                                   size_t batch_count, struct rkt_raw_trace *raw,
+                                   struct rkt_rank_trace *trace, struct rkt_error *err);
 
 /* All arrays but ops, sorted; classes; losses. Raw SYNC and NCCL events are left for the joins. */
 enum rkt_status rkt_rank_trace_build(struct rkt_rank_trace *trace, const struct rkt_raw_trace *raw,

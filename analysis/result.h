@@ -33,6 +33,7 @@ struct rkt_name_times;   /* analysis/name_times.h */
 struct rkt_tables;       /* analysis/key_table.h */
 struct rkt_places;       /* analysis/place.h */
 struct rkt_findings;     /* analysis/finding.h */
+struct rkt_selection;    /* analysis/selection.h */
 
 enum rkt_idle_cause {
     RKT_IDLE_SYNC,
@@ -157,6 +158,15 @@ enum rkt_phase_source {
     RKT_PHASES_AUTOGRAD_OPS, /* Kineto: inside autograd::engine::evaluate_function */
 };
 
+/* What a rank has before a part of it is selected. */
+struct rkt_whole_rank {
+    size_t step_count; /* 0: no steps were found */
+    uint64_t first_step;
+    uint64_t last_step;
+    int64_t length_ns;     /* from the run's start to the end of the rank */
+    size_t selected_count; /* of its steps; without steps 1 where some of it is selected */
+};
+
 struct rkt_rank_result {
     uint32_t rank;
     struct rkt_rank_trace *trace;           /* may be thin: rkt_trace_open gives the whole one */
@@ -170,7 +180,9 @@ struct rkt_rank_result {
     struct rkt_window outside;
     struct rkt_step_result *steps;
     size_t step_count;
+    struct rkt_whole_rank whole; /* only with a selection */
     enum rkt_step_source step_source;
+    bool lacks_step_range; /* no range of its is named as --step-range asks */
     enum rkt_phase_source phase_source;
     const struct rkt_gpu_use *gpus;         /* over the steady steps; main GPU first */
     size_t gpu_count;                       /* 0: no samples */
@@ -292,8 +304,10 @@ struct rkt_analysis_note {
 struct rkt_result {
     const struct rkt_run_info *run;
     const struct rkt_store_health *health;
-    struct rkt_trace_keeper *keeper; /* NULL: all traces are whole */
-    struct rkt_rank_result *ranks;   /* by rank number */
+    const struct rkt_selection *selection; /* NULL: all of the run is looked at */
+    size_t rank_count_in_all;              /* that the timeline holds, selected or not */
+    struct rkt_trace_keeper *keeper;       /* NULL: all traces are whole */
+    struct rkt_rank_result *ranks;         /* by rank number */
     size_t rank_count;
     uint32_t expected_rank_count;       /* 0 unknown */
     struct rkt_collective *collectives; /* by job_first_start_ns */

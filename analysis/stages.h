@@ -29,6 +29,11 @@ enum rkt_status rkt_find_steps(struct rkt_rank_trace *trace,
                                const struct rkt_analysis_options *options, struct rkt_arena *arena,
                                struct rkt_rank_result *result, struct rkt_error *err);
 
+/* rank_select.c: leaves the part of the rank that is selected, once its steps are found: what is not in it is
+ * let go of. The step before it stays, unmeasured, for what its work does to the first. */
+void rkt_select_part(const struct rkt_selection *selection, struct rkt_rank_trace *trace,
+                     struct rkt_rank_result *rank);
+
 /* phase.c: phase of every launch, is_bucket of comm works, step phase_ns, the source used. */
 enum rkt_status rkt_find_phases(struct rkt_rank_trace *trace, struct rkt_rank_result *result,
                                 struct rkt_error *err);

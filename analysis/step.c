@@ -243,6 +243,8 @@ enum rkt_status rkt_find_steps(struct rkt_rank_trace *trace,
         free(marks.items);
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the steps of rank %u", result->rank);
     }
+    if (options && options->step_range && *options->step_range != '\0')
+        result->lacks_step_range = !rkt_step_marks_has_range(trace, options->step_range);
     copy_marks(result, &marks);
     free(marks.items);
     if (result->step_source == RKT_STEPS_WINDOW)

@@ -126,6 +126,19 @@ static void drop_empty_tail(const struct rkt_rank_trace *trace, struct rkt_step_
         marks->count--;
 }
 
+bool rkt_step_marks_has_range(const struct rkt_rank_trace *trace, const char *prefix)
+{
+    for (size_t i = 0; i < trace->range_count; i++) {
+        const struct rkt_range *range = &trace->ranges[i];
+
+        if (range->type != RKT_RANGE_STEP && range->type != RKT_RANGE_GPU_ANNOTATION &&
+            strncmp(rkt_strtab_get(trace->names, range->name_id, NULL), prefix, strlen(prefix)) ==
+                0)
+            return true;
+    }
+    return false;
+}
+
 enum rkt_status rkt_step_marks_find(const struct rkt_rank_trace *trace, const char *step_range,
                                     struct rkt_step_marks *marks, enum rkt_step_source *source_out)
 {

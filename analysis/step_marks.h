@@ -37,6 +37,9 @@ struct rkt_step_marks {
 enum rkt_status rkt_step_marks_find(const struct rkt_rank_trace *trace, const char *step_range,
                                     struct rkt_step_marks *marks, enum rkt_step_source *source_out);
 
+/* Whether a range may be a step by its name, which begins with `prefix`. */
+bool rkt_step_marks_has_range(const struct rkt_rank_trace *trace, const char *prefix);
+
 /* step_repeat.c: the shortest sequence of collectives that repeats at least 3 times in a row over
  * at least half of all; a step ends where the wait for the next collective is longest. */
 enum rkt_status rkt_step_marks_of_repeats(const struct rkt_rank_trace *trace,

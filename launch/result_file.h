@@ -23,19 +23,50 @@ typedef enum rkt_status (*rkt_result_writer_fn)(const struct rkt_result *result,
 
 /* Rows of the option table of a command whose options are a `type` with struct rkt_analysis_options
  * `analysis`. */
-#define RKT_ANALYSIS_OPTION_ROWS(type)                                      \
-    {"step-range",                                                          \
-     0,                                                                     \
-     "RANKTRACE_STEP_RANGE",                                                \
-     RKT_OPTION_STRING,                                                     \
-     offsetof(type, analysis.step_range),                                   \
-     "NAME",                                                                \
-     NULL,                                                                  \
-     "ranges whose names begin so are the steps (default: ProfilerStep#)"}, \
-    {                                                                       \
-        "comm-kernel", 0, "RANKTRACE_COMM_KERNEL", RKT_OPTION_STRING,       \
-            offsetof(type, analysis.comm_kernel), "REGEX", NULL,            \
-            "kernels of these names are communication, too"                 \
+#define RKT_ANALYSIS_OPTION_ROWS(type)                                                           \
+    {"step-range",                                                                               \
+     0,                                                                                          \
+     "RANKTRACE_STEP_RANGE",                                                                     \
+     RKT_OPTION_STRING,                                                                          \
+     offsetof(type, analysis.step_range),                                                        \
+     "NAME",                                                                                     \
+     NULL,                                                                                       \
+     "ranges whose names begin so are the steps (default: ProfilerStep#)"},                      \
+        {"comm-kernel",                                                                          \
+         0,                                                                                      \
+         "RANKTRACE_COMM_KERNEL",                                                                \
+         RKT_OPTION_STRING,                                                                      \
+         offsetof(type, analysis.comm_kernel),                                                   \
+         "REGEX",                                                                                \
+         NULL,                                                                                   \
+         "kernels of these names are communication, too"},                                       \
+        {"ranks",                                                                                \
+         0,                                                                                      \
+         NULL,                                                                                   \
+         RKT_OPTION_STRING,                                                                      \
+         offsetof(type, analysis.part.ranks),                                                    \
+         "LIST",                                                                                 \
+         NULL,                                                                                   \
+         "only these ranks, such as 0-3,7; the others are not read"},                            \
+        {"steps",                                                                                \
+         0,                                                                                      \
+         NULL,                                                                                   \
+         RKT_OPTION_STRING,                                                                      \
+         offsetof(type, analysis.part.steps),                                                    \
+         "FROM:TO",                                                                              \
+         NULL,                                                                                   \
+         "only the steps FROM to TO - 1, by their numbers; 10: to the end, :20 from the start"}, \
+        {"since",                                                                                \
+         0,                                                                                      \
+         NULL,                                                                                   \
+         RKT_OPTION_STRING,                                                                      \
+         offsetof(type, analysis.part.since),                                                    \
+         "TIME",                                                                                 \
+         NULL,                                                                                   \
+         "only what lies so long after the run's start, such as 1.5s: steps whose windows do"},  \
+    {                                                                                            \
+        "until", 0, NULL, RKT_OPTION_STRING, offsetof(type, analysis.part.until), "TIME", NULL,  \
+            "likewise, and before so long after it"                                              \
     }
 
 /* Likewise, of a command that prints efficiencies. */

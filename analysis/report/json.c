@@ -2,6 +2,7 @@
 #include "analysis/report/json_parts.h"
 #include "analysis/report/report.h"
 #include "analysis/report/writers.h"
+#include "analysis/selection.h"
 #include "common/json_writer.h"
 
 /* Ranks, steps, collectives: one line each. */
@@ -307,6 +308,46 @@ static void put_run(struct rkt_json *json, const struct rkt_result *result)
     rkt_json_end(json);
 }
 
+static void put_selected_steps(struct rkt_json *json, const struct rkt_selection *selection)
+{
+    if (!selection->has_steps) {
+        rkt_json_null(json, "steps");
+        return;
+    }
+    rkt_json_begin_object(json, "steps");
+    rkt_json_u64(json, "from", selection->first_step);
+    if (selection->end_step == UINT64_MAX)
+        rkt_json_null(json, "to");
+    else
+        rkt_json_u64(json, "to", selection->end_step);
+    rkt_json_end(json);
+}
+
+/* null: the report is of the whole run. */
+static void put_selection(struct rkt_json *json, const struct rkt_result *result)
+{
+    const struct rkt_selection *selection = result->selection;
+
+    if (!selection) {
+        rkt_json_null(json, "selection");
+        return;
+    }
+    rkt_json_begin_object(json, "selection");
+    rkt_json_begin_array(json, "rank_spans");
+    for (size_t i = 0; i < selection->rank_span_count; i++) {
+        rkt_json_begin_object(json, NULL);
+        rkt_json_u64(json, "first", selection->ranks[i].first);
+        rkt_json_u64(json, "last", selection->ranks[i].last);
+        rkt_json_end(json);
+    }
+    rkt_json_end(json);
+    rkt_json_u64(json, "rank_count_in_all", result->rank_count_in_all);
+    put_selected_steps(json, selection);
+    put_ns(json, "since_ns", selection->has_time ? selection->since_ns : RKT_NA);
+    put_ns(json, "until_ns", selection->until_ns == INT64_MAX ? RKT_NA : selection->until_ns);
+    rkt_json_end(json);
+}
+
 static void put_summary(struct rkt_json *json, const struct rkt_summary *summary)
 {
     rkt_json_begin_object(json, "summary");
@@ -386,6 +427,7 @@ enum rkt_status rkt_report_write_json(const struct rkt_result *result,
     rkt_json_text(&json, "schema", "ranktrace-report");
     rkt_json_u64(&json, "schema_version", RKT_REPORT_SCHEMA_VERSION);
     put_run(&json, result);
+    put_selection(&json, result);
     put_summary(&json, &result->summary);
     put_straggler(&json, result);
     put_last_arriver(&json, result);

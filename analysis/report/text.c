@@ -7,6 +7,7 @@
 #include "analysis/report/text_format.h"
 #include "analysis/report/text_parts.h"
 #include "analysis/report/writers.h"
+#include "analysis/selection.h"
 #include "analysis/steady.h"
 
 #define LOSS_SHARE_MIN 0.0005 /* prints as 0.1% */
@@ -89,6 +90,12 @@ static size_t count_hosts(const struct rkt_result *result)
     return hosts;
 }
 
+/* Less than all that the ranks recorded. */
+static bool selects_time(const struct rkt_result *result)
+{
+    return result->selection && (result->selection->has_steps || result->selection->has_time);
+}
+
 static void print_ranks_line(const struct rkt_result *result, FILE *out)
 {
     size_t hosts = count_hosts(result);
@@ -105,14 +112,18 @@ static void print_ranks_line(const struct rkt_result *result, FILE *out)
 
         longest_ns = run_ns > longest_ns ? run_ns : longest_ns;
     }
-    if (result->expected_rank_count > result->rank_count)
+    if (result->selection && result->rank_count < result->rank_count_in_all)
+        (void)snprintf(missing, sizeof(missing), " of %zu", result->rank_count_in_all);
+    else if (result->expected_rank_count > result->rank_count)
         (void)snprintf(missing, sizeof(missing), " of %u (the others are missing)",
                        result->expected_rank_count);
     if (hosts > 0)
         (void)snprintf(where, sizeof(where), "%zu host%s", hosts, hosts == 1 ? "" : "s");
-    rkt_text_line(out, "%zu rank%s%s, %s, %s recorded, %" PRIu64 " events", result->rank_count,
+    rkt_text_line(out, "%zu rank%s%s, %s, %s %s, %" PRIu64 " events%s", result->rank_count,
                   result->rank_count == 1 ? "" : "s", missing, where,
-                  rkt_cell_duration(longest_ns).text, result->event_count);
+                  rkt_cell_duration(longest_ns).text,
+                  selects_time(result) ? "selected" : "recorded", result->event_count,
+                  selects_time(result) ? " in all" : "");
 }
 
 static void print_steps_line(const struct rkt_result *result, FILE *out)
@@ -130,7 +141,9 @@ static void print_steps_line(const struct rkt_result *result, FILE *out)
         warmups += rank->steps[i].is_warmup;
         unrecorded += rank->steps[i].is_unrecorded;
     }
-    if (unrecorded > 0)
+    if (selects_time(result))
+        (void)snprintf(of_all, sizeof(of_all), " selected of %zu", rank->whole.step_count);
+    else if (unrecorded > 0)
         (void)snprintf(of_all, sizeof(of_all), " recorded of %zu", rank->step_count);
     if (warmups > 0)
         (void)snprintf(left_out, sizeof(left_out), " (%zu at the start left out as warm-up)",
@@ -139,6 +152,8 @@ static void print_steps_line(const struct rkt_result *result, FILE *out)
                   of_all, rkt_step_source_name(rank->step_source),
                   rank->step_source == RKT_STEPS_COLLECTIVES ? " that repeat" : "", left_out,
                   rkt_cell_duration(result->summary.step_ns).text);
+    if (rank->lacks_step_range)
+        rkt_text_line(out, "steps: NOT from --step-range: no range's name begins so");
 }
 
 static void print_clock_line(const struct rkt_result *result, FILE *out)
@@ -168,12 +183,23 @@ static void print_clock_line(const struct rkt_result *result, FILE *out)
         rkt_text_line(out, "clock: the same for all ranks");
 }
 
+/* Numbers of a part are easily taken for those of the run. */
+static void print_part(const struct rkt_result *result, FILE *out)
+{
+    char text[RKT_SELECTION_TEXT_BYTES];
+
+    if (result->selection)
+        rkt_text_line(out, "A PART ONLY: %s; numbers are of this, not of the run",
+                      rkt_selection_describe(result->selection, text));
+}
+
 static void print_head(const struct rkt_result *result, FILE *out)
 {
     const char *command = result->run->command;
 
     rkt_text_line(out, "ranktrace report: %s",
                   command[0] != '\0' ? command : "(the command is not recorded)");
+    print_part(result, out);
     print_ranks_line(result, out);
     if (result->rank_count > 0) {
         print_steps_line(result, out);

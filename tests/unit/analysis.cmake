@@ -33,6 +33,8 @@ rkt_test(unit_step_marks SOURCES test_step_marks.c LINK rkt_analysis LABELS unit
 rkt_test(unit_partition SOURCES test_partition.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_idle SOURCES test_idle.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_step SOURCES test_step.c fake_run.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_selection SOURCES test_selection.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_rank_select SOURCES test_rank_select.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_recorded SOURCES test_recorded.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_phase SOURCES test_phase.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_report SOURCES test_report.c fake_job.c fake_run.c LINK rkt_analysis LABELS unit)

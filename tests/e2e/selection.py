@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A part of a run: --ranks, --steps, --since and --until of report and export.
+
+    selection.py BUILD_FOLDER
+
+What is selected has the numbers that it has in the whole run, whatever the number of processes; the report says what
+it is of; what does not exist is one line and code 2; ranks that are not selected are not read.
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+RANKTRACE = BUILD / "bin" / "ranktrace"
+HAS_MPI = (BUILD / "bin" / "ranktrace-report-mpi").exists() and shutil.which("mpirun") is not None
+ENV = {name: value for name, value in os.environ.items()
+       if not name.startswith(("OMPI_", "PMIX_", "PMI_", "SLURM_", "RANKTRACE_"))}
+RANKS = 6
+
+failures = []
+
+
+def check(what, got, want):
+    if got != want:
+        failures.append(f"{what}: {got!r:.400}, not {want!r:.400}")
+
+
+def run(*words):
+    return subprocess.run([str(word) for word in words], capture_output=True, env=ENV, timeout=120, check=False)
+
+
+def report(path, *options):
+    done = run(RANKTRACE, "report", "-f", "json", "--jobs", "1", *options, path)
+    check(f"{options}", (done.returncode, done.stderr), (0, b""))
+    return json.loads(done.stdout)
+
+
+def simulate(path, *lines):
+    words = [word for line in lines for word in ("-s", line)]
+    done = run(RANKTRACE, "simulate", "-f", "-o", path, *words)
+    if done.returncode != 0:
+        sys.exit(f"simulate {lines}: {done.stderr.decode()}")
+    return path
+
+
+def counted(rank):
+    return [step for step in rank["steps"] if step["is_recorded"]]
+
+
+# ---- the same numbers ----
+
+def check_steps(path, whole):
+    part = report(path, "--steps", "7:12")
+    check("steps: selection", part["selection"], {"rank_spans": [], "rank_count_in_all": RANKS,
+                                                  "steps": {"from": 7, "to": 12}, "since_ns": None, "until_ns": None})
+    check("the whole: selection", whole["selection"], None)
+    for full, rank in zip(whole["ranks"], part["ranks"]):
+        check("steps: numbers", [step["number"] for step in counted(rank)], list(range(7, 12)))
+        for step in counted(rank):
+            check(f"rank {rank['rank']}, step {step['number']}", step, full["steps"][step["number"]])
+    check("steps: straggler", (part["straggler"]["rank"], part["straggler"]["steps_in_all"]), (2, 5))
+    seqs = {c["seq"]: c for c in whole["collectives"]}
+    of_part = [c for c in part["collectives"] if c["step_index"] not in (None, 0)]
+    check("steps: collectives", len(of_part), 5 * len(whole["collectives"]) // 20)
+    for collective in of_part:
+        check("steps: a collective", collective["transfer_ns"], seqs[collective["seq"]]["transfer_ns"])
+
+
+def check_ranks(path, whole):
+    part = report(path, "--ranks", "1-2,5")
+    check("ranks", [rank["rank"] for rank in part["ranks"]], [1, 2, 5])
+    check("ranks: selection", part["selection"]["rank_spans"], [{"first": 1, "last": 2}, {"first": 5, "last": 5}])
+    check("ranks: none is missing", [note["text"] for note in part["notes"] if "missing" in note["text"]], [])
+    for rank in part["ranks"]:
+        full = whole["ranks"][rank["rank"]]
+        check(f"rank {rank['rank']}: windows", [step["window"]["window_ns"] for step in rank["steps"]],
+              [step["window"]["window_ns"] for step in full["steps"]])
+        check(f"rank {rank['rank']}: compute", rank["run"]["compute_ns"], full["run"]["compute_ns"])
+    check("ranks: fewer records are read", part["run"]["event_count"] < whole["run"]["event_count"] * 0.6, True)
+
+
+def check_time(path, whole):
+    """Half a step more or less: where the run starts is known that well, and no better."""
+    step_ns = whole["summary"]["step_ns"]
+    part = report(path, "--since", f"{9 * step_ns // 2}ns", "--until", f"{19 * step_ns // 2}ns", "--ranks", "0,4")
+    for rank in part["ranks"]:
+        check("time", [step["number"] for step in counted(rank)], [5, 6, 7, 8])
+    both = report(path, "--since", f"{9 * step_ns // 2}ns", "--steps", ":7")
+    check("time and steps", [step["number"] for step in counted(both["ranks"][0])], [5, 6])
+
+
+# ---- however it is made ----
+
+def check_teams(path):
+    options = ["--steps", "7:12", "--ranks", "0-3,5", "--since", "100ms"]
+    teams = [([], ["--jobs", "3"]), ([], ["--jobs", "8"])]
+    if HAS_MPI:
+        as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        teams.append((["mpirun", "-np", "3", "--oversubscribe", *as_root], []))
+    for form in ("text", "json"):
+        alone = run(RANKTRACE, "report", "-f", form, "--jobs", "1", *options, path)
+        check(f"{form}: alone", (alone.returncode, len(alone.stdout) > 500), (0, True))
+        for before, after in teams:
+            done = run(*before, RANKTRACE, "report", "-f", form, *options, path, *after)
+            check(f"{form}, {before} {after}", (done.returncode, done.stdout == alone.stdout), (0, True))
+    for before, after in teams:
+        done = run(*before, RANKTRACE, "report", "--steps", "90:99", path, *after)
+        lines = [line for line in done.stderr.decode().splitlines() if line.startswith("ranktrace")]
+        check(f"no such step, {before} {after}", (done.returncode, done.stdout, len(lines)), (2, b"", 1))
+
+
+def check_words(path):
+    text = run(RANKTRACE, "report", "--steps", "7:12", "--ranks", "0-3", path).stdout.decode()
+    check("the report says of what it is", "A PART ONLY: ranks 0-3; steps 7 to 11;" in text, True)
+    check("how many ranks", "4 ranks of 6," in text, True)
+    check("how many steps", "steps: 5 selected of 20," in text, True)
+    check("the whole says nothing", b"PART" in run(RANKTRACE, "report", path).stdout, False)
+    cases = [
+        (["--ranks", "6"], "there is no rank 6: the timeline holds 6 ranks, from 0 to 5"),
+        (["--ranks", "2-"], "'2-' is no rank"),
+        (["--steps", "20:30"], "there are steps 0 to 19"),
+        (["--steps", "9"], "'9' is not FROM:TO"),
+        (["--since", "1h"], "no whole step is in it"),
+        (["--since", "2s", "--until", "1s"], "nothing lies between"),
+    ]
+    for words, part in cases:
+        for command in ("report", "export"):
+            done = run(RANKTRACE, command, *words, path)
+            check(f"{command} {words}: {done.stderr}", (done.returncode, done.stdout, done.stderr.count(b"\n"),
+                                                        part in done.stderr.decode()), (2, b"", 1, True))
+
+
+def check_step_range(path):
+    done = run(RANKTRACE, "report", "--step-range", "nosuch", path)
+    text = done.stdout.decode()
+    check("no such range", (done.returncode, "NOT from --step-range: no range's name begins so" in text,
+                            "warning: --step-range nosuch: no range's name begins so: steps are from marks" in text),
+          (0, True, True))
+
+
+def check_export(path):
+    done = run(RANKTRACE, "export", "--ranks", "1", "--steps", "7:9", path)
+    again = run(RANKTRACE, "export", "--ranks", "1", "--steps", "7:9", "--memory", "0", path)
+    whole = run(RANKTRACE, "export", path)
+    check("export", (done.returncode, again.stdout == done.stdout), (0, True))
+    check("export: a part", 1000 < len(done.stdout) < len(whole.stdout) / 20, True)
+    check("export: one rank", [rank["rank"] for rank in json.loads(done.stdout)["otherData"]["ranks"]], [1])
+
+
+def main():
+    if not HAS_MPI:
+        print("this build has no MPI, or mpirun is not installed: children alone are looked at")
+    with tempfile.TemporaryDirectory() as name:
+        path = simulate(pathlib.Path(name) / "run.rkt", f"ranks={RANKS}", "nodes=3", "steps=20", "clock-offset=5ms",
+                        "clock-drift-ppb=10000", "fault = slow-compute rank=2 amount=10ms")
+        whole = report(path)
+        check_steps(path, whole)
+        check_ranks(path, whole)
+        check_time(path, whole)
+        check_teams(path)
+        check_words(path)
+        check_step_range(path)
+        check_export(path)
+    print("\n".join(failures))
+    sys.exit(1 if failures else 0)
+
+
+main()
