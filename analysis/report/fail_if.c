@@ -5,11 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/writers.h"
+#include "analysis/report/report.h"
+#include "common/json_walk.h"
 #include "common/units.h"
-
-#define PATH_BYTES 512u
-#define DEPTH_MAX 32u
 
 /* ---- texts to conditions ---- */
 
@@ -95,7 +93,7 @@ struct tally {
     size_t known;
     size_t unknown;
     size_t failing;
-    char path[PATH_BYTES]; /* of the first that fails */
+    char path[RKT_JSON_WALK_PATH_BYTES]; /* of the first that fails */
     double value;
 };
 
@@ -105,114 +103,30 @@ struct check {
     size_t count;
 };
 
-/* NAN: null. */
-static void look_at(const struct check *check, const char *path, double value)
+/* Texts, objects and arrays are not compared. */
+static enum rkt_status look_at(void *ctx, const struct rkt_json_value *value, struct rkt_error *err)
 {
+    const struct check *check = ctx;
+
+    (void)err;
+    if (value->type != RKT_JSON_NULL && value->type != RKT_JSON_BOOL &&
+        value->type != RKT_JSON_NUMBER)
+        return RKT_OK;
     for (size_t i = 0; i < check->count; i++) {
         struct tally *tally = &check->tallies[i];
 
-        if (!path_fits(check->conditions[i].path, path))
+        if (!path_fits(check->conditions[i].path, value->path))
             continue;
-        tally->unknown += isnan(value) ? 1 : 0;
-        tally->known += isnan(value) ? 0 : 1;
-        if (isnan(value) || !holds(&check->conditions[i], value))
+        tally->unknown += value->type == RKT_JSON_NULL;
+        tally->known += value->type != RKT_JSON_NULL;
+        if (value->type == RKT_JSON_NULL || !holds(&check->conditions[i], value->number))
             continue;
         if (tally->failing++ == 0) {
-            (void)snprintf(tally->path, sizeof(tally->path), "%s", path);
-            tally->value = value;
+            (void)snprintf(tally->path, sizeof(tally->path), "%s", value->path);
+            tally->value = value->number;
         }
     }
-}
-
-/* ---- the report ---- */
-
-/* Walks text that our own writer made. */
-struct walk {
-    const struct check *check;
-    const char *at;
-    char path[PATH_BYTES];
-};
-
-static void skip_space(struct walk *walk)
-{
-    walk->at += strspn(walk->at, " \n,:");
-}
-
-/* Behind its closing quote; *length_out without quotes. */
-static const char *read_text(struct walk *walk, size_t *length_out)
-{
-    const char *start = ++walk->at;
-
-    while (*walk->at != '"' && *walk->at != '\0')
-        walk->at += *walk->at == '\\' && walk->at[1] != '\0' ? 2 : 1;
-    *length_out = (size_t)(walk->at - start);
-    walk->at += *walk->at == '"';
-    return start;
-}
-
-static void read_value(struct walk *walk)
-{
-    char *end = NULL;
-    size_t length;
-
-    if (*walk->at == '"') {
-        (void)read_text(walk, &length);
-        return;
-    }
-    if (strncmp(walk->at, "null", 4) == 0)
-        look_at(walk->check, walk->path, (double)NAN);
-    else if (strncmp(walk->at, "true", 4) == 0)
-        look_at(walk->check, walk->path, 1);
-    else if (strncmp(walk->at, "false", 5) == 0)
-        look_at(walk->check, walk->path, 0);
-    else
-        look_at(walk->check, walk->path, strtod(walk->at, &end));
-    walk->at += strcspn(walk->at, ",}] \n");
-}
-
-/* An object or array that is open, and where its path ends. */
-struct level {
-    size_t path_bytes;
-    size_t next; /* member of an array */
-    bool is_array;
-};
-
-/* The path of the level's next member. */
-static void name_member(struct walk *walk, struct level *level)
-{
-    char *end = walk->path + level->path_bytes;
-    size_t room = sizeof(walk->path) - level->path_bytes;
-    const char *key;
-    size_t length;
-
-    if (level->is_array) {
-        (void)snprintf(end, room, "[%zu]", level->next++);
-        return;
-    }
-    key = read_text(walk, &length);
-    (void)snprintf(end, room, "%s%.*s", level->path_bytes > 0 ? "." : "", (int)length, key);
-    skip_space(walk);
-}
-
-static void walk_report(const struct check *check, const char *text)
-{
-    struct walk walk = {.check = check, .at = text};
-    struct level levels[DEPTH_MAX];
-    size_t depth = 0;
-
-    for (skip_space(&walk); *walk.at != '\0'; skip_space(&walk)) {
-        if (*walk.at == '}' || *walk.at == ']') {
-            depth -= depth > 0;
-            walk.at++;
-            continue;
-        }
-        if (depth > 0)
-            name_member(&walk, &levels[depth - 1]);
-        if ((*walk.at == '{' || *walk.at == '[') && depth < DEPTH_MAX)
-            levels[depth++] = (struct level){strlen(walk.path), 0, *walk.at++ == '['};
-        else
-            read_value(&walk);
-    }
+    return RKT_OK;
 }
 
 /* ---- all of it ---- */
@@ -235,13 +149,12 @@ static enum rkt_status say(const struct rkt_condition *condition, const struct t
     return RKT_OK;
 }
 
-static enum rkt_status check_text(const struct check *check, const char *text, FILE *out,
+static enum rkt_status check_text(const struct check *check, char *text, FILE *out,
                                   bool *failed_out, struct rkt_error *err)
 {
-    enum rkt_status status = RKT_OK;
+    enum rkt_status status = rkt_json_walk(text, look_at, (void *)check, err);
     bool failed = false;
 
-    walk_report(check, text);
     for (size_t i = 0; i < check->count && status == RKT_OK; i++)
         status = say(&check->conditions[i], &check->tallies[i], out, &failed, err);
     if (status == RKT_OK)
@@ -249,28 +162,29 @@ static enum rkt_status check_text(const struct check *check, const char *text, F
     return status;
 }
 
+enum rkt_status rkt_check_conditions_of(char *json, const struct rkt_condition *conditions,
+                                        size_t count, FILE *out, bool *failed_out,
+                                        struct rkt_error *err)
+{
+    struct check check = {conditions, calloc(count + 1, sizeof(*check.tallies)), count};
+    enum rkt_status status;
+
+    if (!check.tallies)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to check a report");
+    status = check_text(&check, json, out, failed_out, err);
+    free(check.tallies);
+    return status;
+}
+
 enum rkt_status rkt_check_conditions(const struct rkt_result *result,
                                      const struct rkt_condition *conditions, size_t count,
                                      FILE *out, bool *failed_out, struct rkt_error *err)
 {
-    struct check check = {conditions, calloc(count + 1, sizeof(*check.tallies)), count};
-    enum rkt_status status = RKT_OK;
-    size_t len_bytes = 0;
-    char *text = NULL;
-    FILE *report;
+    char *json = NULL;
+    enum rkt_status status = rkt_report_json_of(result, &json, err);
 
-    if (!check.tallies)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to check a report");
-    report = open_memstream(&text, &len_bytes);
-    if (!report)
-        status = rkt_fail(err, RKT_ERR_NOMEM, "no memory to check a report");
     if (status == RKT_OK)
-        status = rkt_report_write_json(result, NULL, report, err);
-    if (report && fclose(report) != 0 && status == RKT_OK)
-        status = rkt_fail(err, RKT_ERR_NOMEM, "no memory to check a report");
-    if (status == RKT_OK)
-        status = check_text(&check, text ? text : "", out, failed_out, err);
-    free(text);
-    free(check.tallies);
+        status = rkt_check_conditions_of(json, conditions, count, out, failed_out, err);
+    free(json);
     return status;
 }

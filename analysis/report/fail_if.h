@@ -41,4 +41,9 @@ enum rkt_status rkt_check_conditions(const struct rkt_result *result,
                                      const struct rkt_condition *conditions, size_t count,
                                      FILE *out, bool *failed_out, struct rkt_error *err);
 
+/* Likewise of the numbers of any JSON text that ends with a zero byte; it is overwritten. */
+enum rkt_status rkt_check_conditions_of(char *json, const struct rkt_condition *conditions,
+                                        size_t count, FILE *out, bool *failed_out,
+                                        struct rkt_error *err);
+
 #endif

@@ -45,4 +45,8 @@ enum rkt_status rkt_report_view_parse(const char *tables, const char *sort, uint
 extern const struct rkt_report_format RKT_REPORT_FORMATS[];
 extern const size_t RKT_REPORT_FORMAT_COUNT;
 
+/* The JSON report as a text in memory, which becomes the caller's: free it. */
+enum rkt_status rkt_report_json_of(const struct rkt_result *result, char **json_out,
+                                   struct rkt_error *err);
+
 #endif
