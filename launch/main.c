@@ -25,7 +25,7 @@ static const struct {
     {"env", "print what such a job must have in its environment"},
     {"merge", "merge traces of PyTorch's profiler and other tools into one timeline"},
     {"report", "say how well a job scales, and what holds it up"},
-    {"compare", "compare two timelines or reports"},
+    {"compare", "say what changed between runs, or how a job scales over several"},
     {"info", "say what is in a timeline"},
     {"view", "show a timeline in a browser"},
     {"export", "write a timeline in the format of another tool"},

@@ -3,7 +3,7 @@
 #define RKT_LAUNCH_RESULT_FILE_H
 
 /*
- * result_file - write what an analysis found: whole or not at all.
+ * result_file - write what an analysis, or a comparison of several, found: whole or not at all.
  *
  * Place:   analysis -> [result_file] -> a file, or standard output.
  * On error: a file keeps another name until it is whole; half a report looks like a report.
@@ -84,7 +84,12 @@ typedef enum rkt_status (*rkt_result_writer_fn)(const struct rkt_result *result,
             "that a GPU of the job can do per second, such as 989e12"                             \
     }
 
-/* `output` NULL: standard output. */
+/* Of anything that is no single result; `ctx` as it was given. */
+typedef enum rkt_status (*rkt_output_fn)(void *ctx, FILE *out, struct rkt_error *err);
+
+/* `output` NULL: standard output; likewise the next. */
+enum rkt_status rkt_output_write(rkt_output_fn write, void *ctx, const char *output,
+                                 struct rkt_error *err);
 enum rkt_status rkt_result_file_write(const struct rkt_result *result, rkt_result_writer_fn write,
                                       void *ctx, const char *output, struct rkt_error *err);
 

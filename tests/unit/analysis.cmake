@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 rkt_test(unit_json_writer SOURCES test_json_writer.c LINK rkt_common LABELS unit)
 rkt_test(unit_json_walk SOURCES test_json_walk.c LINK rkt_common LABELS unit)
+rkt_test(unit_bootstrap SOURCES test_bootstrap.c LINK rkt_analysis m LABELS unit)
+rkt_test(unit_compare SOURCES test_compare.c fake_report.c LINK rkt_analysis m LABELS unit)
+rkt_test(unit_compare_series SOURCES test_compare_series.c fake_report.c LINK rkt_analysis m
+         LABELS unit)
 rkt_test(unit_interval SOURCES test_interval.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_class SOURCES test_class.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_match SOURCES test_match.c fake_run.c LINK rkt_analysis LABELS unit)

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/result.h"
+
+#define WHY_FEW "fewer than 5 steady steps have it"
+#define WHY_ABSENT "one of the runs does not have it"
+
+static double median_of(struct rkt_sample sample)
+{
+    return rkt_bootstrap_median(sample).value;
+}
+
+static const char *why_not_alike(const struct rkt_compare_run *a, const struct rkt_compare_run *b)
+{
+    if (strcmp(a->producer, b->producer) != 0)
+        return "the runs were recorded by different tools";
+    if (a->is_host_view != b->is_host_view)
+        return "only one of the runs recorded GPU work";
+    if (strcmp(a->step_source, b->step_source) != 0)
+        return "steps were not found in the same way";
+    return "";
+}
+
+static bool excludes_zero(const struct rkt_estimate *estimate)
+{
+    return estimate->low > 0 || estimate->high < 0; /* false of NAN */
+}
+
+/* ---- metrics ---- */
+
+static const char *why_no_steps(const struct rkt_comparison *comparison)
+{
+    const char *before = comparison->runs[0]->why_no_steps;
+
+    return before[0] != '\0' ? before : comparison->runs[1]->why_no_steps;
+}
+
+static enum rkt_status compare_metric(struct rkt_comparison *comparison, enum rkt_metric metric,
+                                      struct rkt_error *err)
+{
+    struct rkt_sample before = comparison->runs[0]->metrics[metric];
+    struct rkt_sample after = comparison->runs[1]->metrics[metric];
+    struct rkt_metric_change *change = &comparison->metrics[metric];
+    enum rkt_status status;
+
+    change->before = median_of(before);
+    change->after = median_of(after);
+    status =
+        rkt_bootstrap_contrast(before, after, RKT_CONTRAST_DIFFERENCE, &change->difference, err);
+    change->is_real = excludes_zero(&change->difference) && comparison->why_not_alike[0] == '\0';
+    change->why_not = comparison->why_not_alike;
+    if (isnan(change->difference.value))
+        change->why_not = why_no_steps(comparison)[0] ? why_no_steps(comparison) : WHY_ABSENT;
+    else if (isnan(change->difference.low))
+        change->why_not = WHY_FEW;
+    return status;
+}
+
+double rkt_metric_change_share(const struct rkt_metric_change *change)
+{
+    return change->before > 0 ? change->difference.value / change->before : (double)NAN;
+}
+
+const char *rkt_run_factor_name(enum rkt_run_factor factor)
+{
+    return factor == RKT_FACTOR_SERIAL ? "serial" : "transfer";
+}
+
+double rkt_run_factor_of(const struct rkt_compare_run *run, enum rkt_run_factor factor)
+{
+    return factor == RKT_FACTOR_SERIAL ? run->serial : run->transfer;
+}
+
+/* ---- names ---- */
+
+static double steps_of(const struct rkt_compare_run *run)
+{
+    return run->step_count > 0 ? (double)run->step_count : 1;
+}
+
+static void fill_kernel_side(struct rkt_name_change *change, int side,
+                             const struct rkt_compare_run *run, const struct rkt_kernel_use *use)
+{
+    double parts = steps_of(run) * (run->compared_count > 0 ? (double)run->compared_count : 1);
+
+    change->name = use->name;
+    change->is_comm = use->is_comm;
+    change->bytes = RKT_NA;
+    change->sides[side].is_there = true;
+    change->sides[side].count = (double)use->count / parts;
+    change->sides[side].step_ns = (double)use->total_ns / parts;
+    change->sides[side].mean_ns =
+        use->count > 0 ? (double)use->total_ns / (double)use->count : (double)NAN;
+}
+
+static void fill_collective_side(struct rkt_name_change *change, int side,
+                                 const struct rkt_compare_run *run,
+                                 const struct rkt_collective_use *use)
+{
+    double steps = run->recorded_count > 0 ? (double)run->recorded_count : 1;
+
+    change->name = use->func;
+    change->is_collective = true;
+    change->is_comm = true;
+    change->bytes = use->bytes;
+    change->sides[side].is_there = true;
+    change->sides[side].count = (double)use->step_count_in / steps;
+    change->sides[side].mean_ns = median_of(use->transfer);
+    change->sides[side].step_ns = change->sides[side].mean_ns * change->sides[side].count;
+}
+
+static int order_of_kernels(const struct rkt_kernel_use *a, const struct rkt_kernel_use *b)
+{
+    int order = strcmp(a->name, b->name);
+
+    return order != 0 ? order : a->is_comm - b->is_comm;
+}
+
+static int order_of_collectives(const struct rkt_collective_use *a,
+                                const struct rkt_collective_use *b)
+{
+    int order = strcmp(a->func, b->func);
+
+    return order != 0 ? order : (a->bytes > b->bytes) - (a->bytes < b->bytes);
+}
+
+/* Which sides have the next name: -1 the first, 1 the second, 0 both. Either may be at its end. */
+static int next_side(bool has_a, bool has_b, int order)
+{
+    if (has_a && has_b)
+        return order;
+    return has_a ? -1 : 1;
+}
+
+static void merge_kernels(struct rkt_comparison *comparison)
+{
+    const struct rkt_compare_run *a = comparison->runs[0];
+    const struct rkt_compare_run *b = comparison->runs[1];
+    double common_ns = 0;
+    double all_ns = 0;
+    size_t i = 0;
+    size_t j = 0;
+
+    while (i < a->kernel_count || j < b->kernel_count) {
+        struct rkt_name_change *change = &comparison->names[comparison->name_count++];
+        bool has_both = i < a->kernel_count && j < b->kernel_count;
+        int side = next_side(i < a->kernel_count, j < b->kernel_count,
+                             has_both ? order_of_kernels(&a->kernels[i], &b->kernels[j]) : 0);
+
+        *change = (struct rkt_name_change){.name = ""};
+        if (side <= 0)
+            fill_kernel_side(change, 0, a, &a->kernels[i++]);
+        if (side >= 0)
+            fill_kernel_side(change, 1, b, &b->kernels[j++]);
+        all_ns += change->sides[0].step_ns + change->sides[1].step_ns;
+        if (side == 0)
+            common_ns += change->sides[0].step_ns + change->sides[1].step_ns;
+    }
+    comparison->common_share = all_ns > 0 ? common_ns / all_ns : (double)NAN;
+}
+
+static enum rkt_status merge_collectives(struct rkt_comparison *comparison, struct rkt_error *err)
+{
+    const struct rkt_compare_run *a = comparison->runs[0];
+    const struct rkt_compare_run *b = comparison->runs[1];
+    enum rkt_status status = RKT_OK;
+    size_t i = 0;
+    size_t j = 0;
+
+    while ((i < a->collective_count || j < b->collective_count) && status == RKT_OK) {
+        struct rkt_name_change *change = &comparison->names[comparison->name_count++];
+        bool has_both = i < a->collective_count && j < b->collective_count;
+        int side =
+            next_side(i < a->collective_count, j < b->collective_count,
+                      has_both ? order_of_collectives(&a->collectives[i], &b->collectives[j]) : 0);
+        struct rkt_sample none = {0};
+        struct rkt_sample before = side <= 0 ? a->collectives[i].transfer : none;
+        struct rkt_sample after = side >= 0 ? b->collectives[j].transfer : none;
+
+        *change = (struct rkt_name_change){.name = ""};
+        if (side <= 0)
+            fill_collective_side(change, 0, a, &a->collectives[i++]);
+        if (side >= 0)
+            fill_collective_side(change, 1, b, &b->collectives[j++]);
+        status =
+            rkt_bootstrap_contrast(before, after, RKT_CONTRAST_DIFFERENCE, &change->of_one, err);
+        change->is_real = excludes_zero(&change->of_one) && comparison->why_not_alike[0] == '\0';
+    }
+    return status;
+}
+
+static void fill_difference(struct rkt_name_change *change)
+{
+    double of_sides[2];
+
+    for (int side = 0; side < 2; side++)
+        of_sides[side] = isfinite(change->sides[side].step_ns) ? change->sides[side].step_ns : 0;
+    change->difference_ns = of_sides[1] - of_sides[0];
+    if (change->is_collective)
+        return;
+    change->of_one = (struct rkt_estimate){(double)NAN, (double)NAN, (double)NAN};
+    if (change->sides[0].is_there && change->sides[1].is_there)
+        change->of_one.value = change->sides[1].mean_ns - change->sides[0].mean_ns;
+}
+
+static int compare_changes(const void *a, const void *b)
+{
+    const struct rkt_name_change *first = a;
+    const struct rkt_name_change *second = b;
+    double x = fabs(first->difference_ns);
+    double y = fabs(second->difference_ns);
+
+    if (x > y || x < y)
+        return x > y ? -1 : 1;
+    return strcmp(first->name, second->name);
+}
+
+static enum rkt_status compare_names(struct rkt_comparison *comparison, struct rkt_error *err)
+{
+    size_t room = comparison->runs[0]->kernel_count + comparison->runs[1]->kernel_count +
+                  comparison->runs[0]->collective_count + comparison->runs[1]->collective_count;
+    enum rkt_status status;
+
+    comparison->names = calloc(room + 1, sizeof(*comparison->names));
+    if (!comparison->names)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to compare %zu names", room);
+    merge_kernels(comparison);
+    status = merge_collectives(comparison, err);
+    for (size_t i = 0; i < comparison->name_count; i++)
+        fill_difference(&comparison->names[i]);
+    qsort(comparison->names, comparison->name_count, sizeof(*comparison->names), compare_changes);
+    return status;
+}
+
+/* ---- the whole of it ---- */
+
+enum rkt_status rkt_compare(const struct rkt_compare_run *before,
+                            const struct rkt_compare_run *after, struct rkt_comparison *out,
+                            struct rkt_error *err)
+{
+    struct rkt_comparison comparison = {.runs = {before, after},
+                                        .why_not_alike = why_not_alike(before, after)};
+    enum rkt_status status = RKT_OK;
+
+    for (int m = 0; m < RKT_METRIC_COUNT && status == RKT_OK; m++)
+        status = compare_metric(&comparison, (enum rkt_metric)m, err);
+    if (status == RKT_OK)
+        status = compare_names(&comparison, err);
+    if (status == RKT_OK)
+        *out = comparison;
+    else
+        rkt_comparison_release(&comparison);
+    return status;
+}
+
+void rkt_comparison_release(struct rkt_comparison *comparison)
+{
+    free(comparison->names);
+    *comparison = (struct rkt_comparison){0};
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_ANALYSIS_COMPARE_H
+#define RKT_ANALYSIS_COMPARE_H
+
+/*
+ * compare - a run after a change against one before it (metrics.md, "Comparing runs").
+ *
+ * Place:   compare_run -> [compare] -> report/compare_text, report/compare_json.
+ * Formula: per metric the lower median over steady steps of each run; the change is their difference,
+ *          with the interval of bootstrap.h. It is real when the interval does not hold 0 and both
+ *          runs were captured alike (producer, view, source of steps).
+ * Memory:  its own, up to release; names are the runs'. Threads: any; no state.
+ */
+
+#include "analysis/compare_run.h"
+
+struct rkt_metric_change {
+    double before; /* medians; NAN, as the following */
+    double after;
+    struct rkt_estimate difference;
+    bool is_real;
+    const char *why_not; /* the change has no interval, or does not count: "" */
+};
+
+/* Numbers of a whole run, which have no interval. */
+enum rkt_run_factor {
+    RKT_FACTOR_SERIAL,
+    RKT_FACTOR_TRANSFER,
+    RKT_FACTOR_COUNT
+};
+const char *rkt_run_factor_name(enum rkt_run_factor factor); /* as in JSON */
+double rkt_run_factor_of(const struct rkt_compare_run *run, enum rkt_run_factor factor);
+
+/* A kernel, or collectives of one function and size; sides[0] before, [1] after. */
+struct rkt_name_change {
+    const char *name;
+    bool is_collective;
+    bool is_comm;
+    int64_t bytes; /* of a collective; RKT_NA */
+    struct {
+        bool is_there;
+        double count;   /* per step, of a kernel also per rank, as step_ns */
+        double mean_ns; /* of one; of a collective the median */
+        double step_ns; /* of all of them */
+    } sides[2];
+    double difference_ns;       /* of step_ns; a side that is not there is 0 */
+    struct rkt_estimate of_one; /* of mean_ns; only collectives have bounds */
+    bool is_real;               /* those bounds do not hold 0, and the runs are alike */
+};
+
+struct rkt_comparison {
+    const struct rkt_compare_run *runs[2];
+    const char *why_not_alike; /* "" where they are */
+    struct rkt_metric_change metrics[RKT_METRIC_COUNT];
+    struct rkt_name_change *names; /* by size of difference_ns, largest first */
+    size_t name_count;
+    double common_share; /* of the kernels' time, both runs: in kernels that both have; NAN */
+};
+
+/* With less in common the runs are of different programs, which is said. */
+#define RKT_COMMON_SHARE_MIN 0.5
+
+/* RKT_ERR_NOMEM only. */
+enum rkt_status rkt_compare(const struct rkt_compare_run *before,
+                            const struct rkt_compare_run *after, struct rkt_comparison *out,
+                            struct rkt_error *err);
+void rkt_comparison_release(struct rkt_comparison *comparison);
+
+/* Change as a share of before; NAN where that is not above 0. */
+double rkt_metric_change_share(const struct rkt_metric_change *change);
+
+#endif

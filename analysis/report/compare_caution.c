@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdarg.h>
+
+#include "analysis/report/compare_report.h"
+
+/* Where a caution goes once `skip` others have gone by. */
+struct cautions {
+    size_t skip;
+    bool is_found;
+    struct rkt_caution *out;
+};
+
+static void add(struct cautions *cautions, bool holds, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void add(struct cautions *cautions, bool holds, const char *fmt, ...)
+{
+    va_list args;
+
+    if (!holds || cautions->is_found || cautions->skip-- > 0)
+        return;
+    va_start(args, fmt);
+    (void)vsnprintf(cautions->out->text, sizeof(cautions->out->text), fmt, args);
+    va_end(args);
+    cautions->is_found = true;
+}
+
+static void add_losses(struct cautions *cautions, const struct rkt_compare_run *run)
+{
+    add(cautions, run->loss_count > 0, "%.100s has lost %lld records: its times are too short",
+        run->label, (long long)run->loss_count);
+}
+
+static void add_steps(struct cautions *cautions, const struct rkt_compare_run *run)
+{
+    add(cautions, run->why_no_steps[0] != '\0', "%.100s: %s, so its numbers per step are n/a",
+        run->label, run->why_no_steps);
+}
+
+bool rkt_comparison_caution(const struct rkt_comparison *comparison, size_t n,
+                            struct rkt_caution *caution_out)
+{
+    struct cautions cautions = {.skip = n, .out = caution_out};
+
+    add(&cautions, comparison->why_not_alike[0] != '\0', "no change is called real: %s",
+        comparison->why_not_alike);
+    add(&cautions, comparison->common_share < RKT_COMMON_SHARE_MIN,
+        "only %.0f %% of the kernels' time is in kernels that both runs have: different models?",
+        comparison->common_share * 100);
+    for (int side = 0; side < 2; side++) {
+        add_steps(&cautions, comparison->runs[side]);
+        add_losses(&cautions, comparison->runs[side]);
+    }
+    return cautions.is_found;
+}
+
+static void add_differences(struct cautions *cautions, const struct rkt_series *series)
+{
+    for (size_t i = 1; i < series->row_count; i++) {
+        const struct rkt_compare_run *run = series->rows[i].run;
+        const struct rkt_compare_run *base = series->rows[0].run;
+
+        add(cautions, run->is_host_view != base->is_host_view,
+            "%.100s and %.100s: only one of them recorded GPU work", base->label, run->label);
+    }
+}
+
+bool rkt_series_caution(const struct rkt_series *series, size_t n, struct rkt_caution *caution_out)
+{
+    struct cautions cautions = {.skip = n, .out = caution_out};
+
+    add(&cautions, series->why_unknown[0] != '\0', "speedup and efficiency are n/a: %s",
+        series->why_unknown);
+    add(&cautions, series->twice_count > 0,
+        "%zu run%s with a number of ranks that another has, too: each is a row, and the first of "
+        "the "
+        "smallest is what all are held against",
+        series->twice_count, series->twice_count == 1 ? "" : "s");
+    add_differences(&cautions, series);
+    for (size_t i = 0; i < series->row_count; i++) {
+        add_steps(&cautions, series->rows[i].run);
+        add_losses(&cautions, series->rows[i].run);
+    }
+    return cautions.is_found;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fake_report.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+static void put_step(const struct fake_report *report, uint32_t rank, size_t step, FILE *out)
+{
+    int64_t useful_ns = report->useful_ns[rank % FAKE_RANKS_MAX];
+    int64_t half_ns = report->comm_ns / 2;
+    int64_t rest_ns = report->step_ns[step] - useful_ns - half_ns;
+
+    (void)fprintf(out,
+                  "%s{\"number\": %zu, \"is_recorded\": true, \"is_warmup\": %s, \"window\": "
+                  "{\"window_ns\": %" PRId64 ", \"compute_ns\": %" PRId64 ", \"comm_ns\": %" PRId64
+                  ", \"comm_share\": 0.5, ",
+                  step > 0 ? ", " : "", step, step < report->warmup_count ? "true" : "false",
+                  report->step_ns[step], useful_ns, report->comm_ns);
+    if (rank >= report->rank_count)
+        (void)fprintf(out,
+                      "\"host_parts_ns\": {\"overlapped\": %" PRId64 ", \"comm\": %" PRId64
+                      ", \"input\": 1, \"host\": %" PRId64 "}}}",
+                      half_ns, half_ns, rest_ns - 1);
+    else
+        (void)fprintf(out,
+                      "\"parts_ns\": {\"overlapped\": %" PRId64 ", \"compute\": %" PRId64
+                      ", \"comm_wait\": 0, \"comm_transfer\": %" PRId64
+                      ", \"copy\": {\"HtoD\": 2, \"DtoH\": 3}, \"idle\": {\"sync\": 7, \"host\": "
+                      "%" PRId64 "}}}}",
+                      half_ns, useful_ns - half_ns, half_ns, rest_ns - 12);
+}
+
+static void put_rank(const struct fake_report *report, uint32_t rank, FILE *out)
+{
+    bool is_last = rank + 1 == report->rank_count;
+    size_t step_count = report->step_count - (is_last ? report->last_rank_lacks : 0);
+
+    (void)fprintf(out, "%s\n{\"rank\": %u, \"steps\": [", rank > 0 ? "," : "", rank);
+    for (size_t i = 0; i < step_count; i++)
+        put_step(report, rank, i, out);
+    /* behind the steps: readers may not count on an order of keys */
+    (void)fprintf(out, "], \"is_host_view\": %s, \"step_source\": \"%s\"}",
+                  rank >= report->rank_count ? "true" : "false",
+                  report->step_source ? report->step_source : "marks");
+}
+
+static void put_lists(const struct fake_report *report, FILE *out)
+{
+    (void)fprintf(out, "\"replay\": {\"why_not\": \"\", \"steps\": [");
+    for (size_t i = 0; i < report->step_count; i++)
+        (void)fprintf(out, "%s{\"number\": %zu, \"gain_ns\": %" PRId64 "}", i > 0 ? ", " : "", i,
+                      report->gain_ns);
+    (void)fprintf(out, "]},\n\"tables\": {\"kernels\": [");
+    for (size_t i = 0; i < 4 && report->kernels[i].name; i++)
+        (void)fprintf(out,
+                      "%s{\"name\": \"%s\", \"kind\": \"compute\", \"count\": %" PRId64
+                      ", \"total_ns\": %" PRId64 "}",
+                      i > 0 ? ", " : "", report->kernels[i].name, report->kernels[i].count,
+                      report->kernels[i].total_ns);
+    (void)fprintf(out, "]},\n\"collectives\": [");
+    for (size_t i = 0; i < 4 && report->collectives[i].func; i++) {
+        for (size_t step = 0; step < report->step_count; step++)
+            (void)fprintf(out,
+                          "%s{\"func\": \"%s\", \"bytes\": %" PRId64
+                          ", \"step_index\": %zu, \"transfer_ns\": %" PRId64 "}",
+                          i + step > 0 ? ", " : "", report->collectives[i].func,
+                          report->collectives[i].bytes, step, report->collectives[i].transfer_ns);
+    }
+    (void)fprintf(out, "]");
+}
+
+char *fake_report_json(const struct fake_report *report)
+{
+    size_t len_bytes = 0;
+    char *json = NULL;
+    FILE *out = open_memstream(&json, &len_bytes);
+
+    (void)fprintf(
+        out,
+        "{\"schema\": \"ranktrace-report\", \"schema_version\": 1, \"run\": {\"producer\": "
+        "\"%s\", \"rank_count\": %u, \"expected_rank_count\": null, \"loss_count\": 0},\n"
+        "\"efficiency\": {\"serial\": %g, \"transfer\": null}, \"ranks\": [",
+        report->producer ? report->producer : "capture",
+        report->rank_count + (uint32_t)report->host_ranks, report->serial);
+    for (uint32_t r = 0; r < report->rank_count + report->host_ranks; r++)
+        put_rank(report, r, out);
+    (void)fprintf(out, "],\n");
+    put_lists(report, out);
+    (void)fprintf(out, "}\n");
+    (void)fclose(out);
+    return json;
+}
