@@ -31,12 +31,6 @@ static const struct scenario SCENARIOS[] = {
     {"1,250 nodes, two levels", 1250, 16, 0.05, 1, 10, 1},
 };
 
-static void print_quantiles(struct sim_series *series)
-{
-    printf(" %.2f / %.2f / %.1f |", sim_series_quantile(series, 0.5),
-           sim_series_quantile(series, 0.99), sim_series_quantile(series, 1));
-}
-
 static void run_scenario(const struct scenario *scenario, uint64_t seed_count, uint64_t first_seed)
 {
     static const struct rkt_clock_params USUAL = RKT_CLOCK_PARAMS_USUAL;
@@ -56,14 +50,7 @@ static void run_scenario(const struct scenario *scenario, uint64_t seed_count, u
         sim_marks_add(&marks, &run, &USUAL);
         sim_run_release(&run);
     }
-    printf("| %s |", scenario->name);
-    print_quantiles(&marks.ours);
-    print_quantiles(&marks.guaranteed);
-    print_quantiles(&marks.likely);
-    printf(" %llu of %llu |", (unsigned long long)marks.outside_count,
-           (unsigned long long)marks.point_count);
-    print_quantiles(&marks.start_end);
-    print_quantiles(&marks.start_only);
+    sim_marks_print(&marks, scenario->name);
     printf(" %.0f | %.2f %% | %.2f s |\n", (double)marks.exchange_count / (double)marks.node_count,
            100 * marks.busy_ratio, marks.solve_s / (double)seed_count);
     fflush(stdout);
@@ -75,10 +62,10 @@ int main(int argc, char **argv)
     uint64_t seed_count = argc > 1 ? strtoull(argv[1], NULL, 10) : 10;
     uint64_t first_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 2001;
 
-    printf("| scenario | error: median / p99 / max | guaranteed +- | likely +- | points outside "
-           "| line from start to end | constant from the start | exchanges per node and hour "
-           "| parent's core | solve |\n"
-           "|---|---|---|---|---|---|---|---|---|---|\n");
+    printf(SIM_MARKS_COLUMNS " exchanges per node and hour | parent's core | solve |\n");
+    for (size_t i = 0; i < SIM_MARKS_COLUMN_COUNT + 3; i++)
+        printf("|---");
+    printf("|\n");
     for (size_t i = 0; i < sizeof(SCENARIOS) / sizeof(SCENARIOS[0]); i++)
         run_scenario(&SCENARIOS[i], seed_count, first_seed);
     return 0;

@@ -44,61 +44,10 @@ static struct rkt_clock_tree *make_tree(const struct sim_run *run,
     return tree;
 }
 
-/* ---- the others' ways ---- */
-
-struct line {
-    double local_ns[2];
-    double offset_ns[2];
-};
-
-/* The middle of the narrowest of `count` bursts. */
-static void middle_of_best(const struct rkt_clock_burst *bursts, size_t count, double *local_ns,
-                           double *offset_ns)
-{
-    const struct rkt_clock_burst *best = &bursts[0];
-
-    for (size_t i = 1; i < count; i++) {
-        if (bursts[i].upper_ns - bursts[i].lower_ns < best->upper_ns - best->lower_ns)
-            best = &bursts[i];
-    }
-    *local_ns = (double)best->local_ns;
-    *offset_ns = ((double)best->lower_ns + (double)best->upper_ns) / 2;
-}
-
-/* False: too few bursts; or the node does not measure against the reference. */
-static bool make_line(const struct sim_node *node, struct line *line)
-{
-    struct rkt_clock_bursts bursts;
-    struct rkt_arena arena;
-    struct rkt_error err;
-    bool is_made;
-
-    rkt_arena_init(&arena, (size_t)64 << 20);
-    must(rkt_clock_bursts_make(node->kept, node->kept_count, 0, &arena, &bursts, &err), &err);
-    is_made = bursts.count >= 6;
-    if (is_made) {
-        middle_of_best(bursts.items, 3, &line->local_ns[0], &line->offset_ns[0]);
-        middle_of_best(bursts.items + bursts.count - 3, 3, &line->local_ns[1], &line->offset_ns[1]);
-    }
-    rkt_arena_release(&arena);
-    return is_made;
-}
-
-static void add_lines(struct sim_marks *marks, const struct line *line, double local_ns,
-                      double truth_ns)
-{
-    double slope =
-        (line->offset_ns[1] - line->offset_ns[0]) / (line->local_ns[1] - line->local_ns[0]);
-    double at_ns = line->offset_ns[0] + slope * (local_ns - line->local_ns[0]);
-
-    sim_series_add(&marks->start_only, fabs(line->offset_ns[0] - truth_ns) / US);
-    sim_series_add(&marks->start_end, fabs(at_ns - truth_ns) / US);
-}
-
 /* ---- ours ---- */
 
-static void add_point(struct sim_marks *marks, const struct rkt_clock_map *map, double local_ns,
-                      double truth_ns)
+void sim_marks_add_point(struct sim_marks *marks, const struct rkt_clock_map *map,
+                         const struct sim_line *line, double local_ns, double truth_ns)
 {
     int64_t rank_ns = (int64_t)local_ns;
     int64_t bound_ns, likely_ns;
@@ -112,6 +61,10 @@ static void add_point(struct sim_marks *marks, const struct rkt_clock_map *map, 
     marks->point_count++;
     marks->outside_count += error_ns > (double)bound_ns + ROUNDING_NS;
     marks->unlikely_count += error_ns > (double)likely_ns + ROUNDING_NS;
+    if (!line)
+        return;
+    sim_series_add(&marks->start_only, fabs(line->offset_ns[0] - truth_ns) / US);
+    sim_series_add(&marks->start_end, fabs(sim_line_at(line, local_ns) - truth_ns) / US);
 }
 
 static void add_node(struct sim_marks *marks, const struct sim_run *run, size_t n,
@@ -120,8 +73,8 @@ static void add_node(struct sim_marks *marks, const struct sim_run *run, size_t 
     const struct sim_node *node = &run->nodes[n];
     struct rkt_clock_map *map;
     struct rkt_error err;
-    struct line line;
-    bool has_line = make_line(node, &line);
+    struct sim_line line;
+    bool has_line = sim_line_make(node->kept, node->kept_count, &line);
 
     marks->node_count++;
     marks->exchange_count += node->exchange_count;
@@ -134,12 +87,9 @@ static void add_node(struct sim_marks *marks, const struct sim_run *run, size_t 
     must(rkt_clock_map_create(RKT_CLOCK_MONOTONIC_RAW, NULL, 0, align, &map, &err), &err);
     for (size_t i = 1; POINT_S * (double)i < run->model.clock.duration_s; i++) {
         double true_s = POINT_S * (double)i;
-        double local_ns = sim_clock_at(node->clock, true_s);
-        double truth_ns = sim_run_truth_ns(run, n, true_s);
 
-        add_point(marks, map, local_ns, truth_ns);
-        if (has_line)
-            add_lines(marks, &line, local_ns, truth_ns);
+        sim_marks_add_point(marks, map, has_line ? &line : NULL, sim_clock_at(node->clock, true_s),
+                            sim_run_truth_ns(run, n, true_s));
     }
     rkt_clock_map_destroy(map);
 }
@@ -215,6 +165,24 @@ void sim_marks_add_live(struct sim_marks *marks, const struct sim_run *run, size
                 add_live(marks, run, n, count);
         }
     }
+}
+
+static void print_quantiles(struct sim_series *series)
+{
+    printf(" %.2f / %.2f / %.1f |", sim_series_quantile(series, 0.5),
+           sim_series_quantile(series, 0.99), sim_series_quantile(series, 1));
+}
+
+void sim_marks_print(struct sim_marks *marks, const char *name)
+{
+    printf("| %s |", name);
+    print_quantiles(&marks->ours);
+    print_quantiles(&marks->guaranteed);
+    print_quantiles(&marks->likely);
+    printf(" %llu of %llu |", (unsigned long long)marks->outside_count,
+           (unsigned long long)marks->point_count);
+    print_quantiles(&marks->start_end);
+    print_quantiles(&marks->start_only);
 }
 
 void sim_marks_release(struct sim_marks *marks)

@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include "common/clock_curve.h"
+#include "common/clock_map.h"
+#include "tests/clocksim/line.h"
 #include "tests/clocksim/run.h"
 #include "tests/clocksim/series.h"
 
@@ -33,6 +35,18 @@ struct sim_marks {
     uint64_t unaligned_count; /* nodes */
     double solve_s;
 };
+
+/* The columns of a table in Markdown that stand for every run: errors and bounds in us. */
+#define SIM_MARKS_COLUMNS                                                             \
+    "| run | error: median / p99 / max | guaranteed +- | likely +- | points outside " \
+    "| line from start to end | constant from the start |"
+#define SIM_MARKS_COLUMN_COUNT 7
+
+/* Adds a point: `truth_ns` is what the clock lacks to the reference's. `line`: NULL, there is none. */
+void sim_marks_add_point(struct sim_marks *marks, const struct rkt_clock_map *map,
+                         const struct sim_line *line, double local_ns, double truth_ns);
+/* A row of these columns, without the line's end. Sorts the series. */
+void sim_marks_print(struct sim_marks *marks, const char *name);
 
 /* Adds a run. */
 void sim_marks_add(struct sim_marks *marks, const struct sim_run *run,
