@@ -74,6 +74,21 @@ const struct rkt_participant *rkt_collective_root(const struct rkt_result *resul
     return NULL;
 }
 
+void rkt_collective_direction(const struct rkt_result *result,
+                              const struct rkt_collective *collective,
+                              const struct rkt_participant *self, bool *gives_out, bool *takes_out)
+{
+    bool is_from_root =
+        collective->func == RKT_NCCL_FUNC_BROADCAST || collective->func == RKT_NCCL_FUNC_SCATTER;
+    bool is_to_root =
+        collective->func == RKT_NCCL_FUNC_REDUCE || collective->func == RKT_NCCL_FUNC_GATHER;
+    const struct rkt_participant *root =
+        is_from_root || is_to_root ? rkt_collective_root(result, collective) : NULL;
+
+    *gives_out = !root || (root->rank == self->rank) == is_from_root;
+    *takes_out = !root || !*gives_out;
+}
+
 /*
  * The latest start among the peers that this kernel exchanges with. A send that ended before
  * its receiver began was buffered and waited for nobody.

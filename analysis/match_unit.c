@@ -118,6 +118,8 @@ void rkt_match_unit_init(const struct rkt_rank_trace *trace, uint32_t rank, uint
     unit_out->datatype = RKT_DATATYPE_UNKNOWN;
     unit_out->name_key = rkt_strtab_intern(names, name, strcspn(name, "("));
     unit_out->func = (uint8_t)rkt_match_func_of_kernel(name);
+    if (kernel->is_all_to_all)
+        unit_out->func = RKT_NCCL_FUNC_ALLTOALL;
     if (kernel->op != RKT_INDEX_NONE && kernel->op_count > 0)
         init_from_op(trace, kernel, unit_out);
     unit_out->kind = (uint8_t)kind_of(trace, unit_out);

@@ -37,6 +37,7 @@ static const struct rkt_packed_member WORK[] = {
     RKT_PACKED(struct rkt_work, phase),
     RKT_PACKED(struct rkt_work, is_bucket),
     RKT_PACKED(struct rkt_work, from_graph),
+    RKT_PACKED(struct rkt_work, is_all_to_all),
     RKT_PACKED(struct rkt_work, is_whole_graph),
 };
 

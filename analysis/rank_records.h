@@ -54,6 +54,7 @@ struct rkt_work {
     uint8_t phase;     /* enum rkt_phase of the launch; filled by phase */
     uint8_t is_bucket; /* a gradient bucket's collective; filled by phase */
     uint8_t from_graph;
+    uint8_t is_all_to_all;  /* a SendRecv that the program's range calls an all_to_all */
     uint8_t is_whole_graph; /* a graph's launch as one piece: what is inside is not known */
 };
 

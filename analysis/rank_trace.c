@@ -27,6 +27,8 @@ enum rkt_status rkt_rank_trace_load(struct rkt_store_reader *reader, size_t posi
     if (status == RKT_OK)
         status = rkt_rank_trace_link_ops(trace, &raw.by_kind[RKT_EVENT_NCCL], err);
     if (status == RKT_OK)
+        status = rkt_rank_trace_find_all_to_alls(trace, err);
+    if (status == RKT_OK)
         rkt_rank_trace_count(trace);
     rkt_raw_trace_release(&raw);
     if (status != RKT_OK) {

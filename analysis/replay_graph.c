@@ -243,24 +243,13 @@ static bool is_buffered(const struct rkt_collective *collective, const struct rk
 static void set_direction(const struct maker *maker, const struct post *post,
                           struct rkt_replay_part *part)
 {
-    const struct rkt_participant *root = NULL;
     const struct rkt_collective *collective;
-    bool is_from_root, is_to_root;
 
     part->gives = part->takes = true;
     if (post->collective == RKT_NO_COLLECTIVE)
         return;
     collective = &maker->result->collectives[post->collective];
-    is_from_root =
-        collective->func == RKT_NCCL_FUNC_BROADCAST || collective->func == RKT_NCCL_FUNC_SCATTER;
-    is_to_root =
-        collective->func == RKT_NCCL_FUNC_REDUCE || collective->func == RKT_NCCL_FUNC_GATHER;
-    if (is_from_root || is_to_root)
-        root = rkt_collective_root(maker->result, collective);
-    if (root) {
-        part->gives = (root->rank == maker->out->ranks[post->rank]) == is_from_root;
-        part->takes = !part->gives;
-    }
+    rkt_collective_direction(maker->result, collective, post->self, &part->gives, &part->takes);
     if (is_buffered(collective, post->self))
         part->takes = false;
 }

@@ -66,6 +66,12 @@ void rkt_measure_collectives(struct rkt_result *result);
 const struct rkt_participant *rkt_collective_root(const struct rkt_result *result,
                                                   const struct rkt_collective *collective);
 
+/* collective.c: whether the others need what `self` brings, and it what they do. Both, where
+ * there is no root, or it is not known. */
+void rkt_collective_direction(const struct rkt_result *result,
+                              const struct rkt_collective *collective,
+                              const struct rkt_participant *self, bool *gives_out, bool *takes_out);
+
 /* recorded.c: leaves out the steps that not all ranks recorded, where there are capture windows; notes
  * which are recorded. */
 enum rkt_status rkt_compare_windows(struct rkt_result *result, struct rkt_arena *arena,

@@ -76,6 +76,12 @@ static struct rkt_align_point between(const struct rkt_align_info *align,
     return point;
 }
 
+/* The reference itself: nothing grows. */
+static bool is_exact(const struct rkt_align_info *align)
+{
+    return align->state == RKT_ALIGN_REFERENCE || align->state == RKT_ALIGN_SAME_HOST;
+}
+
 /* Before the first knot (distance below 0) or after the last. */
 static struct rkt_align_point outside(const struct rkt_align_info *align, size_t knot,
                                       int64_t distance_ns)
@@ -84,6 +90,8 @@ static struct rkt_align_point outside(const struct rkt_align_info *align, size_t
     struct rkt_align_point point = point_of(&knots[knot]);
     size_t piece = knot > 0 ? knot - 1 : 0;
 
+    if (is_exact(align))
+        return point;
     if (align->growth_ppb > 0) {
         int32_t rate_ppb = distance_ns < 0 ? align->first_rate_ppb : align->last_rate_ppb;
 

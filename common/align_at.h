@@ -8,7 +8,7 @@
  * Between knots all are linear; outside, the offset goes on at the rate that the alignment tells
  * and the bounds grow as it tells. One of before version 1.3 tells neither: between its knots the
  * larger bound counts, outside the last piece goes on and may change its rate by 1 ppm; with one
- * knot, by 100 ppm.
+ * knot, by 100 ppm. The reference, and what shares its clock, is exact at all times.
  *
  * Threads: any; no state.
  */

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analysis/analysis.h"
+#include "analysis/collective_clocks.h"
+#include "common/align_at.h"
 #include "common/clock_redo.h"
 #include "common/options.h"
 #include "common/store_writer.h"
@@ -21,7 +24,8 @@ struct align_options {
 static const struct rkt_option OPTIONS[] = {
     {"rho", 0, NULL, RKT_OPTION_U32, offsetof(struct align_options, rho_ppb), "PPB", "0",
      "by how much a clock's rate may differ, between two measurements, from what those around "
-     "show, in parts per billion; 0: as the measurements suggest"},
+     "show, in parts per billion; 0: as the measurements suggest. Of an imported trace: by how "
+     "much two ranks' clocks may differ in rate; 0: 100000"},
     {"kappa", 0, NULL, RKT_OPTION_U32, offsetof(struct align_options, kappa_percent), "PERCENT",
      "30", "by which part of the fastest round trip one way may be slower, for the likely bound"},
     {"output", 'o', NULL, RKT_OPTION_STRING, offsetof(struct align_options, output), "FILE", NULL,
@@ -33,12 +37,14 @@ static const struct rkt_option OPTIONS[] = {
 static const struct rkt_command COMMAND = {
     .name = "align",
     .usage = "ranktrace align [options] TIMELINE",
-    .summary = "Align the clocks of a timeline again, from what it recorded of them.",
+    .summary = "Align the clocks of a timeline, from what it recorded of them.",
     .details =
         "Prints each rank's clock: how it is known, its guaranteed and its likely error, and\n"
         "whether the timeline says the same. With the parameters of the run it does, to the\n"
         "last bit, unless clock records were lost. The timeline itself is not changed.\n"
-        "An imported trace has no clock records.\n"
+        "Imported traces have no clock records: their ranks are aligned by their collectives,\n"
+        "which nobody leaves before the last has come. It is said, too, by how much the stamps\n"
+        "of the files were off, and whether a rank's clock drifts.\n"
         "\n"
         "Exit codes: 0 done; 1 failed; 2 wrong use.",
     .options = OPTIONS,
@@ -48,6 +54,8 @@ static const struct rkt_command COMMAND = {
 struct aligning {
     struct rkt_store_reader *reader;
     struct rkt_clock_redo *redo;
+    struct rkt_analysis *analysis;             /* NULL: nothing is imported, and so */
+    struct rkt_collective_clocks *collectives; /* is this */
     struct rkt_store_writer *writer;
 };
 
@@ -91,9 +99,44 @@ static void print_bounds(const struct rkt_align_info *align)
         if (align->knots[i].likely_ns > likely_ns)
             likely_ns = align->knots[i].likely_ns;
     }
-    (void)printf(", guaranteed +- %s, likely +- %s, rho %u ppb",
-                 rkt_format_duration(bound_ns, text[0], sizeof(text[0])),
-                 rkt_format_duration(likely_ns, text[1], sizeof(text[1])), align->rho_ppb);
+    (void)printf(", guaranteed +- %s", rkt_format_duration(bound_ns, text[0], sizeof(text[0])));
+    if (align->state == RKT_ALIGN_MEASURED)
+        (void)printf(", likely +- %s", rkt_format_duration(likely_ns, text[1], sizeof(text[1])));
+    (void)printf(", rho %u ppb", align->rho_ppb);
+}
+
+/* What the file's own stamps claimed, beside what the collectives allow, in the middle of them. */
+static void print_claim(const struct rkt_store_source *source, const struct rkt_align_info *align)
+{
+    int64_t at_ns = (int64_t)align->knots[align->knot_count / 2].local_ns;
+    struct rkt_align_point point = rkt_align_at(align, at_ns);
+    int64_t off_ns = rkt_align_at(&source->align, at_ns).offset_ns - point.offset_ns;
+    char text[2][32];
+
+    if (source->align.state != RKT_ALIGN_WALL_CLOCK)
+        return;
+    if (off_ns <= point.bound_ns && off_ns >= -point.bound_ns)
+        (void)printf("; its stamps agree with that");
+    else
+        (void)printf("; its stamps are off by %s +- %s",
+                     rkt_format_duration(off_ns, text[0], sizeof(text[0])),
+                     rkt_format_duration(point.bound_ns, text[1], sizeof(text[1])));
+}
+
+static void print_tie(const struct rkt_store_source *source, const struct rkt_clock_tie *tie)
+{
+    if (tie->align.state == RKT_ALIGN_REFERENCE)
+        return;
+    print_claim(source, &tie->align);
+    (void)printf("; %zu collective%s", tie->collective_count,
+                 tie->collective_count == 1 ? "" : "s");
+    if (!tie->has_rate)
+        (void)printf(" in less than 1 s: drift not observable");
+    else if (tie->rate_min_ppb > tie->rate_max_ppb)
+        (void)printf("; its drift changes");
+    else
+        (void)printf("; drift %.1f to %.1f ppm", (double)tie->rate_min_ppb / 1e3,
+                     (double)tie->rate_max_ppb / 1e3);
 }
 
 static void print_flags(uint32_t flags)
@@ -116,9 +159,12 @@ static void print_flags(uint32_t flags)
     }
 }
 
-static void print_align(const struct rkt_source_info *info, const struct rkt_align_info *align,
-                        bool is_same)
+/* `tie`: NULL but for what collectives align. */
+static void print_align(const struct rkt_store_source *source, const struct rkt_align_info *align,
+                        const struct rkt_clock_tie *tie, bool is_same)
 {
+    const struct rkt_source_info *info = &source->info;
+
     if (info->role == RKT_ROLE_SIDECAR)
         return;
     if (info->rank_known)
@@ -127,8 +173,10 @@ static void print_align(const struct rkt_source_info *info, const struct rkt_ali
         (void)printf("process %llu", (unsigned long long)info->pid);
     (void)printf("%s%s: %s", info->host[0] ? " on " : "", info->host,
                  rkt_align_state_name((enum rkt_align_state)align->state));
-    if (align->state == RKT_ALIGN_MEASURED)
+    if (align->state == RKT_ALIGN_MEASURED || align->state == RKT_ALIGN_COLLECTIVES)
         print_bounds(align);
+    if (tie)
+        print_tie(source, tie);
     print_flags(align->flags);
     (void)printf(" (%s)\n", is_same ? "as stored" : "not as stored");
 }
@@ -137,19 +185,23 @@ static enum rkt_status align_source(struct aligning *aligning, size_t position,
                                     struct rkt_error *err)
 {
     const struct rkt_store_source *source = rkt_store_reader_source(aligning->reader, position);
+    const struct rkt_clock_tie *tie = NULL;
     struct rkt_align_info align;
     bool is_same = false;
     uint8_t *raw = NULL;
     size_t len = 0;
     enum rkt_status status = rkt_clock_redo_align(aligning->redo, &source->info, &align, err);
 
-    if (status == RKT_AGAIN) /* as it is */
-        align = source->align;
-    else if (status != RKT_OK)
+    if (status == RKT_AGAIN) { /* by collectives, or as it is */
+        if (aligning->collectives)
+            tie = rkt_collective_clocks_find(aligning->collectives, source->info.source);
+        align = tie ? tie->align : source->align;
+    } else if (status != RKT_OK) {
         return status;
+    }
     status = is_stored(source, &align, &is_same, err);
     if (status == RKT_OK)
-        print_align(&source->info, &align, is_same);
+        print_align(source, &align, tie, is_same);
     if (status == RKT_OK && aligning->writer) {
         status = encode(&align, &raw, &len, err);
         if (status == RKT_OK)
@@ -209,6 +261,33 @@ static enum rkt_status align_all(struct aligning *aligning, struct rkt_error *er
     return status;
 }
 
+static bool is_imported(const struct rkt_store_reader *reader)
+{
+    for (size_t i = 0; i < rkt_store_reader_source_count(reader); i++) {
+        if (rkt_store_reader_source(reader, i)->info.producer != RKT_PRODUCER_CAPTURE)
+            return true;
+    }
+    return false;
+}
+
+static enum rkt_status take_collectives(struct aligning *aligning,
+                                        const struct align_options *options, struct rkt_error *err)
+{
+    static const struct rkt_analysis_options USUAL = {0};
+    enum rkt_status status;
+
+    if (!is_imported(aligning->reader))
+        return RKT_OK;
+    status = rkt_analysis_create(aligning->reader, &USUAL, &aligning->analysis, err);
+    if (status == RKT_OK)
+        status = rkt_collective_clocks_create(rkt_analysis_result(aligning->analysis),
+                                              options->rho_ppb, &aligning->collectives, err);
+    if (status == RKT_OK && rkt_collective_clocks_contradict(aligning->collectives))
+        (void)printf("the collectives contradict each other: no clocks can have made these stamps, "
+                     "or they were matched wrongly; nothing is aligned by them\n");
+    return status;
+}
+
 static enum rkt_status run(const struct align_options *options, const char *path,
                            struct rkt_error *err)
 {
@@ -220,10 +299,14 @@ static enum rkt_status run(const struct align_options *options, const char *path
     if (status == RKT_OK)
         status = rkt_clock_redo_create(aligning.reader, &params, &aligning.redo, err);
     if (status == RKT_OK)
+        status = take_collectives(&aligning, options, err);
+    if (status == RKT_OK)
         status = begin_output(&aligning, options, path, err);
     if (status == RKT_OK)
         status = align_all(&aligning, err);
     rkt_store_writer_destroy(aligning.writer);
+    rkt_collective_clocks_destroy(aligning.collectives);
+    rkt_analysis_destroy(aligning.analysis);
     rkt_clock_redo_destroy(aligning.redo);
     if (aligning.reader)
         rkt_store_reader_close(aligning.reader);

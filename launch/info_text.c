@@ -221,7 +221,7 @@ static void print_source(const struct rkt_store_source *source,
         (void)snprintf(clock, sizeof(clock), "%s", rkt_align_state_name(state));
     (void)fprintf(out,
                   "  %6" PRIu32 " %5s %-8s %4" PRIu32 " %9" PRIu64 " %11" PRIu64
-                  " %10s %10s  %-24s %-10s %s\n",
+                  " %10s %10s  %-28s %-10s %s\n",
                   who->source, rank, rkt_source_role_name((enum rkt_source_role)who->role),
                   who->node, who->pid, totals->event_count,
                   rkt_format_bytes(totals->packed_bytes, bytes, sizeof(bytes)),
@@ -242,7 +242,7 @@ enum rkt_status rkt_info_text(const char *path, const struct rkt_store_reader *r
     print_windows(info, out);
     print_bytes(&info->all, out);
     print_clocks(reader, info, out);
-    (void)fprintf(out, "\n  %6s %5s %-8s %4s %9s %11s %10s %10s  %-24s %-10s %s\n", "source",
+    (void)fprintf(out, "\n  %6s %5s %-8s %4s %9s %11s %10s %10s  %-28s %-10s %s\n", "source",
                   "rank", "role", "node", "pid", "events", "bytes", "span", "clock", "ended",
                   "host or file");
     for (size_t i = 0; i < info->source_count; i++)

@@ -179,6 +179,9 @@ static void print_clock_line(const struct rkt_result *result, FILE *out)
     else if (counts[RKT_ALIGN_MEASURED] > 0)
         rkt_text_line(out, "clock: aligned, guaranteed +- %s, likely +- %s",
                       rkt_cell_duration(worst_ns).text, rkt_cell_duration(likely_ns).text);
+    else if (counts[RKT_ALIGN_COLLECTIVES] > 0)
+        rkt_text_line(out, "clock: aligned by collectives alone, guaranteed +- %s",
+                      rkt_cell_duration(worst_ns).text);
     else
         rkt_text_line(out, "clock: the same for all ranks");
 }

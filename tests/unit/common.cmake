@@ -19,6 +19,7 @@ rkt_test(unit_transport_fork SOURCES test_transport_fork.c LINK rkt_common LABEL
 rkt_test(unit_run_message SOURCES test_run_message.c LINK rkt_common LABELS unit)
 rkt_test(unit_bundle SOURCES test_bundle.c LINK rkt_common LABELS unit)
 rkt_test(unit_clock_burst SOURCES test_clock_burst.c LINK rkt_common LABELS unit)
+rkt_test(unit_clock_collectives SOURCES test_clock_collectives.c LINK rkt_common LABELS unit)
 rkt_test(unit_clock_doc SOURCES test_clock_doc.c sample.c LINK rkt_common LABELS unit)
 rkt_test(unit_clock_smooth SOURCES test_clock_smooth.c LINK rkt_common m LABELS unit)
 rkt_test(unit_clock_curve SOURCES test_clock_curve.c LINK rkt_common LABELS unit)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worked example of common/doc/clocks.md. */
+/* The worked examples of common/doc/clocks.md. */
 #include "tests/unit/rkt_test.h"
 
 #include <stdlib.h>
 
 #include "common/clock_burst.h"
+#include "common/clock_collectives.h"
 #include "tests/unit/sample.h"
 
-#define US 1000
+#define US INT64_C(1000)
 #define ROWS_MAX 10
 
 /* The rows behind the mark, us to ns; returns how many. */
@@ -60,10 +61,63 @@ static void the_example_is_what_the_code_says(void **state)
     free(doc);
 }
 
+/* Start and end on ranks 0 and 1, in each row; returns how many parts that is. */
+static size_t read_collectives(const char *doc, struct rkt_clock_part *parts)
+{
+    const char *at = strstr(doc, "<!-- example-collectives -->");
+    size_t row = 0;
+
+    assert_non_null(at);
+    at = strstr(at, "|---|");
+    assert_non_null(at);
+    for (at = strchr(at, '\n'); at[1] == '|' && row < ROWS_MAX; at = strchr(at + 1, '\n'), row++) {
+        int64_t cells[6];
+        char *cell = (char *)at;
+
+        for (int i = 0; i < 6; i++)
+            cells[i] = strtol(strchr(cell, '|') + 1, &cell, 10);
+        assert_int_equal(cells[0] - cells[3], cells[4]);
+        assert_int_equal(cells[1] - cells[2], cells[5]);
+        for (size_t rank = 0; rank < 2; rank++)
+            parts[2 * row + rank] = (struct rkt_clock_part){.clock = (uint32_t)rank,
+                                                            .collective = (uint32_t)row,
+                                                            .start_ns = cells[2 * rank] * US,
+                                                            .end_ns = cells[2 * rank + 1] * US,
+                                                            .gives = true,
+                                                            .takes = true};
+    }
+    return 2 * row;
+}
+
+static void the_collectives_allow_what_the_text_says(void **state)
+{
+    size_t len;
+    char *doc = (char *)sample_file_read(RKT_SOURCE_DIR "/common/doc/clocks.md", &len);
+    struct rkt_clock_part items[2 * ROWS_MAX];
+    struct rkt_clock_parts parts = {.items = items, .collective_count = ROWS_MAX, .clock_count = 2};
+    struct rkt_clock_ties ties;
+    struct rkt_arena arena;
+    struct rkt_error err;
+
+    (void)state;
+    doc[len] = '\0';
+    parts.count = read_collectives(doc, items);
+    assert_int_equal(parts.count, 6);
+    rkt_arena_init(&arena, 1 << 16);
+    assert_rkt_ok(rkt_clock_collectives_solve(&parts, 1, &arena, &ties, &err), err);
+    assert_true(ties.items[1].is_tied);
+    assert_in_range(ties.items[1].align.knots[0].offset_ns + 1000 * US + 10, 0, 20);
+    assert_in_range(ties.items[1].align.knots[0].bound_ns, 12 * US, 12 * US + 20);
+    rkt_arena_release(&arena);
+    assert_non_null(strstr(doc, "-1000 ± 12 µs"));
+    free(doc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_example_is_what_the_code_says),
+        cmocka_unit_test(the_collectives_allow_what_the_text_says),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -249,6 +249,21 @@ static void job_time_of_a_realtime_rank_goes_through_the_pairs(void **state)
     rkt_clock_map_destroy(map);
 }
 
+/* A knot of long ago: its offset is that of today, and nothing grew. */
+static void the_reference_is_exact_at_all_times(void **state)
+{
+    const struct rkt_align_knot knot = {.offset_ns = 123};
+    const struct rkt_align_info align = {
+        .state = RKT_ALIGN_REFERENCE, .knots = &knot, .knot_count = 1};
+    struct rkt_clock_map *map = map_of(RKT_CLOCK_TRACE, NULL, 0, &align);
+    int64_t bound_ns;
+
+    (void)state;
+    assert_int_equal(rkt_clock_map_to_job(map, 4711 * SECOND, &bound_ns).ns, 4711 * SECOND + 123);
+    assert_int_equal(bound_ns, 0);
+    rkt_clock_map_destroy(map);
+}
+
 static void wall_clock_has_no_bound(void **state)
 {
     const struct rkt_align_info align = {
@@ -290,6 +305,7 @@ int main(void)
         cmocka_unit_test(mapping_keeps_the_order_of_stamps),
         cmocka_unit_test(job_time_adds_the_offset_between_knots),
         cmocka_unit_test(job_time_of_a_realtime_rank_goes_through_the_pairs),
+        cmocka_unit_test(the_reference_is_exact_at_all_times),
         cmocka_unit_test(wall_clock_has_no_bound),
         cmocka_unit_test(an_offset_may_be_a_date),
     };

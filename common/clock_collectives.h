@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RKT_COMMON_CLOCK_COLLECTIVES_H
+#define RKT_COMMON_CLOCK_COLLECTIVES_H
+
+/*
+ * clock_collectives - clocks aligned by collectives alone, where no exchange was recorded.
+ *
+ * Place:   matched collectives -> [clock_collectives] -> an alignment per clock.
+ *
+ * theta_i(t) is what has to be added to clock i's stamp to get the reference's. In an AllReduce each
+ * part takes what every other gives, so none ends before the last began. With S and E the local
+ * stamps of start and end, and z any moment between the last start and the first end,
+ *
+ *     S_s + theta_s(S_s)  <=  z  <=  E_r + theta_r(E_r)      for each s that gives, r that takes
+ *
+ * and, no clock running off from the reference's by more than rho,
+ *
+ *     |theta_i(a) - theta_i(b)|  <=  rho |a - b|
+ *
+ * These are difference constraints: the upper bound of each theta is its shortest path from the
+ * reference (theta = 0), the lower bound the shortest path back, over graph nodes for every stamp and
+ * every z. Both are relaxed in rounds of O(parts): collective by collective, then forward and
+ * backward along each clock. A bound that is not relaxed to the end is wide, never wrong. Of two
+ * ranks and one collective all that is known is
+ *
+ *     S_0 - E_r <= theta_r <= E_0 - S_r,      wide by both durations together;
+ *
+ * it gets narrow where each is the last to arrive once: then its start is near the others' ends.
+ * That ends are equal is never assumed, nor who was last. The estimate is the middle.
+ *
+ * A lower bound above an upper one: no clocks can have made these stamps. rho is doubled, to
+ * RKT_COLLECTIVES_RHO_MAX_PPB at most, and that is flagged; beyond, nothing is aligned.
+ *
+ * Threads: any; no state. Memory: the arena's; 64 bytes per part and 32 per knot.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "common/descriptor.h"
+#include "common/status.h"
+
+/* Two free quartzes; and beyond it, with one of them slewed by NTP at its fastest. */
+#define RKT_COLLECTIVES_RHO_PPB 100000u
+#define RKT_COLLECTIVES_RHO_MAX_PPB 800000u
+
+/* Below this much time between first and last stamp of a clock no rate is told. */
+#define RKT_COLLECTIVES_DRIFT_SPAN_NS INT64_C(1000000000)
+
+/* One clock's part in one collective. */
+struct rkt_clock_part {
+    uint32_t clock;
+    uint32_t collective;
+    int64_t start_ns; /* local, 0 to RKT_TIME_MAX_NS */
+    int64_t end_ns;
+    bool gives; /* whoever takes cannot end before it began */
+    bool takes;
+};
+
+struct rkt_clock_parts {
+    const struct rkt_clock_part *items; /* in any order */
+    size_t count;
+    size_t collective_count;
+    size_t clock_count;
+    uint32_t reference;
+};
+
+/* What is known of one clock. */
+struct rkt_clock_tie {
+    bool is_tied;                /* bounded on both sides */
+    struct rkt_align_info align; /* if tied; against the reference's stamps; `source` is 0 */
+    size_t collective_count;     /* in which it has a part */
+    /*
+     * Its rate against the reference, if that was the same all along; min > max: it was not.
+     * Only where it was observed for RKT_COLLECTIVES_DRIFT_SPAN_NS.
+     */
+    bool has_rate;
+    int64_t rate_min_ppb;
+    int64_t rate_max_ppb;
+};
+
+struct rkt_clock_ties {
+    struct rkt_clock_tie *items; /* by clock */
+    size_t count;
+    uint32_t rho_ppb;
+    uint32_t flags; /* enum rkt_clock_flag; CONTRADICTORY: none but the reference is tied */
+};
+
+/*
+ * `rho_ppb`: 0 for RKT_COLLECTIVES_RHO_PPB. RKT_ERR_NOMEM, or RKT_ERR_INVALID for an index out of
+ * range; parts that end before they start, or lie past RKT_TIME_MAX_NS, are left out.
+ */
+enum rkt_status rkt_clock_collectives_solve(const struct rkt_clock_parts *parts, uint32_t rho_ppb,
+                                            struct rkt_arena *arena,
+                                            struct rkt_clock_ties *ties_out, struct rkt_error *err);
+
+#endif

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""ranktrace align on imported traces: ranks whose stamps are off by up to 50 ms are found by their collectives."""
+
+import gzip
+import json
+import pathlib
+import random
+import sys
+import tempfile
+
+from public_traces import SHARED, run
+
+WIDTH_MAX_NS = 300_000  # what the eight collectives of the traces allow
+
+
+def write_shifted(path, doc, shift_us):
+    events = [
+        {**event, "ts": event["ts"] + shift_us} if "ts" in event and event.get("ph") != "M" else event
+        for event in doc["traceEvents"]
+    ]
+    with gzip.open(path, "wt", compresslevel=1) as out:
+        json.dump({**doc, "traceEvents": events}, out)
+
+
+class Job:
+    """A set of files, merged and aligned by collectives."""
+
+    def __init__(self, build, folder, files):
+        self.build, self.folder = build, folder
+        merged, self.timeline = folder / "merged.rkt", folder / "aligned.rkt"
+        run(build / "bin" / "ranktrace-merge", "--quiet", "--force", "-o", merged, *files)
+        self.said = run(build / "bin" / "ranktrace-align", "-f", "-o", self.timeline, merged)
+        out = folder / "report.json"
+        run(build / "bin" / "ranktrace-report", "--format", "json", "-o", out, self.timeline)
+        self.report = json.loads(out.read_text())
+
+    def offsets(self):
+        """Of each rank: what is added to its stamps, and the bound at that place."""
+        for line in run(self.build / "tests" / "store_summary", self.timeline).splitlines():
+            words = dict(word.split("=", 1) for word in line.split() if "=" in word)
+            if words.get("role") == "rank":
+                yield int(words["rank"]), words["align"], int(words["offset_ns"]), int(words["bound_ns"])
+
+    def waits(self):
+        """Clock-free waits of each collective, in order of its func."""
+        by_func = {}
+        for collective in self.report["collectives"]:
+            waits = sorted((part["rank"], part["clock_free_wait_ns"]) for part in collective["ranks"])
+            by_func.setdefault(collective["func"], []).append(waits)
+        return by_func
+
+    def order(self):
+        return [(c["func"], c["ranks"][0]["duration_ns"]) for c in self.report["collectives"]]
+
+    def last_beyond_bound(self):
+        return [c["last_rank"] if c["last_is_distinguishable"] else None for c in self.report["collectives"]]
+
+
+def check_offsets(job, shift_us):
+    base = None
+    for rank, state, offset_ns, bound_ns in job.offsets():
+        if rank == 0:
+            assert state == "reference" and bound_ns == 0, (state, bound_ns)
+            base = offset_ns + shift_us[0] * 1000
+            continue
+        assert state == "from_collectives", (rank, state)
+        off_ns = offset_ns + shift_us[rank] * 1000 - base
+        assert abs(off_ns) <= bound_ns, f"rank {rank}: {off_ns} ns off, bound {bound_ns}"
+        assert 0 < 2 * bound_ns <= WIDTH_MAX_NS, f"rank {rank}: {2 * bound_ns} ns wide"
+    for rank in job.report["ranks"]:
+        assert rank["align_state"] == ("from collectives" if rank["rank"] else "reference"), rank["align_state"]
+        assert (rank["bound_ns"] > 0) == (rank["rank"] > 0), rank["bound_ns"]
+    return max(2 * bound_ns for *_, bound_ns in job.offsets())
+
+
+def check_said(job, shift_us):
+    lines = job.said.splitlines()
+    assert len(lines) == len(shift_us) and "reference" in lines[0], job.said
+    for rank, line in enumerate(lines[1:], 1):
+        assert line.startswith(f"rank {rank}: from collectives, guaranteed +- "), line
+        assert "8 collectives in less than 1 s: drift not observable" in line, line
+        is_off = "its stamps are off by" in line
+        assert is_off != ("its stamps agree with that" in line), line
+        assert is_off or abs(shift_us[rank] - shift_us[0]) * 1000 <= WIDTH_MAX_NS, line
+
+
+def check_shifted(build, folder, docs, plain, seed):
+    made_up = random.Random(seed)
+    shift_us = [made_up.randrange(-50_000, 50_001) for _ in docs]
+    files = [folder / f"worker{rank}.json.gz" for rank in range(len(docs))]
+    for path, doc, shift in zip(files, docs, shift_us):
+        write_shifted(path, doc, shift)
+    job = Job(build, folder, files)
+    width_ns = check_offsets(job, shift_us)
+    check_said(job, shift_us)
+    assert job.waits() == plain.waits(), "clock-free waits differ"
+    assert job.order() == plain.order(), "another order of collectives"
+    assert job.last_beyond_bound() == plain.last_beyond_bound(), "other last ranks"
+    print(f"seed {seed}: shifts {shift_us} us, intervals up to {width_ns / 1000:.1f} us wide")
+
+
+def check_few(build, folder, docs):
+    """With one collective its durations are the bound; without any, nothing is aligned."""
+    for kept in (1, 0):
+        files = []
+        for rank, doc in enumerate(docs):
+            nccl = [e for e in doc["traceEvents"] if e.get("cat") == "kernel" and "nccl" in e["name"]]
+            last = max(nccl, key=lambda event: event["ts"])
+            gone = {id(e) for e in nccl if not (kept and e is last)}
+            events = [e for e in doc["traceEvents"] if id(e) not in gone]
+            files.append(folder / f"few{rank}.json.gz")
+            write_shifted(files[-1], {**doc, "traceEvents": events}, 0)
+        job = Job(build, folder, files)
+        states = [rank["align_state"] for rank in job.report["ranks"]]
+        bounds = [rank["bound_ns"] for rank in job.report["ranks"]]
+        if kept:
+            durations = [part["duration_ns"] for part in job.report["collectives"][0]["ranks"]]
+            assert states[1:] == ["from collectives"] * (len(docs) - 1), states
+            for rank in range(1, len(docs)):
+                assert 2 * bounds[rank] >= durations[0] + durations[rank], (rank, bounds[rank])
+            assert "; 1 collective in less than 1 s" in job.said, job.said
+        else:
+            assert set(states) == {"wall clock"} and set(bounds) == {None}, (states, bounds)
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    if not (build / "bin" / "ranktrace-merge").exists():
+        print("skipped: this build has no ranktrace-merge (no simdjson)")
+        return 77
+    source = SHARED / "data" / "param_dlrm_kineto_8rank"
+    if not source.is_dir():
+        print(f"skipped: no {source}")
+        return 77
+    docs = [json.loads(gzip.open(path).read()) for path in sorted(source.glob("*.json.gz"))]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        plain = Job(build, folder, sorted(source.glob("*.json.gz")))
+        check_offsets(plain, [0] * len(docs))
+        for seed in range(3):
+            check_shifted(build, folder, docs, plain, seed)
+        check_few(build, folder, docs)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
