@@ -3,6 +3,7 @@
  * Copies that nothing hides. Those that could run beside the kernels at once, had they a stream of their
  * own, are told apart from those that first need pinned memory, or are too many.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,16 @@ static void describe(const struct rkt_finder *finder, const struct rkt_row *row,
                    count > 0 ? 100 * (double)row->values[RKT_COPY_WAITS] / count : 0);
 }
 
+/* Under backward nothing needs the link: what runs there costs nothing. */
+static void add_prefetch(double prefetch, char *text, size_t text_bytes)
+{
+    size_t used = strlen(text);
+
+    if (isfinite(prefetch))
+        (void)snprintf(text + used, text_bytes - used,
+                       "; %.0f%% of what is copied to the GPU runs under backward", 100 * prefetch);
+}
+
 static enum rkt_status find_kind(struct rkt_finder *finder, const struct copy_shares *shares,
                                  bool needs_a_stream)
 {
@@ -121,6 +132,8 @@ static enum rkt_status find_kind(struct rkt_finder *finder, const struct copy_sh
         return RKT_OK;
     if (row)
         describe(finder, row, most, sizeof(most));
+    if (row && strcmp(row->kind, "HtoD") == 0)
+        add_prefetch(finder->result->summary.prefetch, most, sizeof(most));
     finding = rkt_add_finding(
         finder, needs_a_stream ? "one_stream" : "exposed_copies", severity, &loss,
         needs_a_stream ? "copy on a stream of its own, one batch ahead of the kernels (prefetch)"

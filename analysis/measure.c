@@ -114,7 +114,10 @@ void rkt_leave_unmeasured(struct rkt_step_result *step)
                                   .overlap = (double)NAN,
                                   .gpu_util = (double)NAN,
                                   .compute_share = (double)NAN};
-    step->backward = (struct rkt_backward_overlap){.start_ns = RKT_NA, .ratio = (double)NAN};
+    step->backward = (struct rkt_backward_overlap){.start_ns = RKT_NA,
+                                                   .ratio = (double)NAN,
+                                                   .prefetch_ns = RKT_NA,
+                                                   .prefetch_ratio = (double)NAN};
 }
 
 static enum rkt_status measure_steps(struct rkt_rank_result *rank, struct rkt_error *err)

@@ -15,6 +15,8 @@ struct sets {
     struct rkt_interval_set backward; /* B of metrics.md */
     struct rkt_interval_set hidden;   /* buckets and compute */
     struct rkt_interval_set result;   /* and within backward */
+    struct rkt_interval_set copies;   /* HtoD */
+    struct rkt_interval_set prefetch; /* and within backward */
 };
 
 static void release_sets(struct sets *sets)
@@ -24,6 +26,8 @@ static void release_sets(struct sets *sets)
     rkt_interval_set_release(&sets->backward);
     rkt_interval_set_release(&sets->hidden);
     rkt_interval_set_release(&sets->result);
+    rkt_interval_set_release(&sets->copies);
+    rkt_interval_set_release(&sets->prefetch);
 }
 
 /* First work that starts at or after `start_ns`. */
@@ -80,6 +84,8 @@ static enum rkt_status sort_work(const struct rkt_work *work, uint32_t step_inde
 {
     if (work->work_class == RKT_WORK_COMPUTE)
         return rkt_interval_set_add(&sets->compute, work->start_ns, work->end_ns);
+    if (work->work_class == RKT_WORK_COPY && work->copy_kind == RKT_COPY_HTOD)
+        return rkt_interval_set_add(&sets->copies, work->start_ns, work->end_ns);
     if (work->work_class != RKT_WORK_COMM || !work->is_bucket || work->step != step_index)
         return RKT_OK;
     (*bucket_count)++;
@@ -110,6 +116,7 @@ static enum rkt_status collect_works(const struct rkt_rank_trace *trace,
     }
     rkt_interval_set_normalise(&sets->compute);
     rkt_interval_set_normalise(&sets->buckets);
+    rkt_interval_set_normalise(&sets->copies);
     if (status == RKT_OK)
         status = add_backward_runs(trace, launches, launch_count, &sets->backward);
     free(launches);
@@ -207,11 +214,30 @@ static enum rkt_status measure(struct sets *sets, uint32_t bucket_count,
     return RKT_OK;
 }
 
+/* The step's own input was copied before its forward. Of ranks with GPU work. */
+static enum rkt_status measure_prefetch(struct sets *sets, const struct rkt_window *window,
+                                        struct rkt_backward_overlap *out)
+{
+    enum rkt_status status =
+        rkt_interval_set_intersect(&sets->copies, &sets->backward, &sets->prefetch);
+
+    if (status != RKT_OK || sets->backward.count == 0)
+        return status;
+    out->prefetch_ns =
+        rkt_interval_set_length_within(&sets->prefetch, window->start_ns, window->end_ns);
+    out->prefetch_ratio = rkt_share(out->prefetch_ns, window->copy_by_kind_ns[RKT_COPY_PART_HTOD]);
+    return RKT_OK;
+}
+
 enum rkt_status rkt_backward_overlap_of(const struct rkt_rank_result *rank,
                                         struct rkt_step_result *step, struct rkt_error *err)
 {
-    struct rkt_backward_overlap overlap = {
-        .overlapped_ns = RKT_NA, .tail_ns = RKT_NA, .start_ns = RKT_NA, .ratio = (double)NAN};
+    struct rkt_backward_overlap overlap = {.overlapped_ns = RKT_NA,
+                                           .tail_ns = RKT_NA,
+                                           .start_ns = RKT_NA,
+                                           .ratio = (double)NAN,
+                                           .prefetch_ns = RKT_NA,
+                                           .prefetch_ratio = (double)NAN};
     struct sets sets = {0};
     uint32_t bucket_count = 0;
     enum rkt_status status;
@@ -225,6 +251,8 @@ enum rkt_status rkt_backward_overlap_of(const struct rkt_rank_result *rank,
         return rkt_fail(err, RKT_ERR_INVALID, "rank %u has no host view", rank->rank);
     if (status == RKT_OK)
         status = measure(&sets, bucket_count, &overlap);
+    if (status == RKT_OK && rank->trace->has_gpu)
+        status = measure_prefetch(&sets, &step->window, &overlap);
     release_sets(&sets);
     if (status != RKT_OK)
         return rkt_fail(err, status, "no memory for the overlap of a step");

@@ -178,7 +178,7 @@ static const struct rkt_packed_member WINDOW[] = {
 };
 
 /* Its window comes after. is_warmup is found when all ranks are there. */
-HOLDS_ALL_OF(struct rkt_step_result, 592);
+HOLDS_ALL_OF(struct rkt_step_result, 608);
 static const struct rkt_packed_member STEP[] = {
     RKT_PACKED(struct rkt_step_result, number),
     RKT_PACKED(struct rkt_step_result, host_start_ns),
@@ -192,6 +192,8 @@ static const struct rkt_packed_member STEP[] = {
     RKT_PACKED(struct rkt_step_result, backward.tail_ns),
     RKT_PACKED(struct rkt_step_result, backward.start_ns),
     RKT_PACKED(struct rkt_step_result, backward.ratio),
+    RKT_PACKED(struct rkt_step_result, backward.prefetch_ns),
+    RKT_PACKED(struct rkt_step_result, backward.prefetch_ratio),
     RKT_PACKED(struct rkt_step_result, backward.bucket_count),
     RKT_PACKED(struct rkt_step_result, backward_launch_ns),
     RKT_PACKED(struct rkt_step_result, own_work_ns),

@@ -119,6 +119,8 @@ struct rkt_backward_overlap {
     int64_t tail_ns;       /* |U(buckets) after the end of B| */
     int64_t start_ns;      /* of the last run of B; RKT_NA without */
     double ratio;          /* NAN without buckets */
+    int64_t prefetch_ns;   /* |U(HtoD) ∩ B|: what brings a later step's input; RKT_NA without B */
+    double prefetch_ratio; /* of the window's HtoD; NAN without */
     uint32_t bucket_count;
 };
 
@@ -288,6 +290,7 @@ struct rkt_summary {
     double exposed_share;
     double overlap;
     double backward_overlap;
+    double prefetch; /* HtoD under backward, of all HtoD */
     double compute_share;
     double gpu_util;
     int64_t parts_rank_ns;      /* sum of windows over steady steps of ranks not set apart */

@@ -52,7 +52,8 @@ void rkt_window_shares(struct rkt_window *window);
 enum rkt_status rkt_host_view_window(const struct rkt_rank_result *rank, struct rkt_window *window,
                                      struct rkt_error *err);
 
-/* overlap.c: AllReduce/backward overlap of a step, both views. */
+/* overlap.c: AllReduce/backward overlap of a step, both views, and the copies under its backward; its window
+ * is measured. */
 enum rkt_status rkt_backward_overlap_of(const struct rkt_rank_result *rank,
                                         struct rkt_step_result *step, struct rkt_error *err);
 

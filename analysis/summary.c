@@ -37,6 +37,12 @@ static double backward_overlap(const struct rkt_window *window, const struct rkt
     return step == NULL ? (double)NAN : step->backward.ratio;
 }
 
+static double prefetch(const struct rkt_window *window, const struct rkt_step_result *step)
+{
+    (void)window;
+    return step == NULL ? (double)NAN : step->backward.prefetch_ratio;
+}
+
 static double compute_share(const struct rkt_window *window, const struct rkt_step_result *step)
 {
     (void)step;
@@ -114,6 +120,7 @@ static enum rkt_status fill_ratios(struct rkt_result *result, struct rkt_error *
     summary->exposed_share = median_of_ranks(result, exposed_share, room, steps);
     summary->overlap = median_of_ranks(result, overlap, room, steps);
     summary->backward_overlap = median_of_ranks(result, backward_overlap, room, steps);
+    summary->prefetch = median_of_ranks(result, prefetch, room, steps);
     summary->compute_share = median_of_ranks(result, compute_share, room, steps);
     summary->gpu_util = median_of_ranks(result, gpu_util, room, steps);
     free(room);

@@ -127,6 +127,7 @@ static void put_step(struct rkt_json *json, const struct rkt_rank_result *rank,
     put_ns(json, "tail_ns", step->backward.tail_ns);
     rkt_json_double(json, "ratio", step->backward.ratio);
     rkt_json_end(json);
+    put_ns(json, "prefetch_ns", step->backward.prefetch_ns);
     put_ns(json, "own_work_ns", step->own_work_ns);
     rkt_json_put_step_gpu(json, rank, step);
     rkt_json_end(json);
@@ -357,6 +358,7 @@ static void put_summary(struct rkt_json *json, const struct rkt_summary *summary
     rkt_json_double(json, "exposed_share", summary->exposed_share);
     rkt_json_double(json, "overlap", summary->overlap);
     rkt_json_double(json, "backward_overlap", summary->backward_overlap);
+    rkt_json_double(json, "prefetch", summary->prefetch);
     rkt_json_double(json, "compute_share", summary->compute_share);
     rkt_json_double(json, "gpu_util", summary->gpu_util);
     put_ns(json, "rank_windows_ns", summary->parts_rank_ns);

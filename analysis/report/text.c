@@ -276,6 +276,9 @@ static void print_headline(const struct rkt_result *result, FILE *out)
     rkt_text_line(out, "  AllReduce/backward overlap %s%s",
                   rkt_cell_percent(summary->backward_overlap).text,
                   reason(summary->backward_overlap, " (no gradient bucket was recognised)"));
+    if (isfinite(summary->prefetch))
+        rkt_text_line(out, "  copies to the GPU that run under backward (a later input's) %s",
+                      rkt_cell_percent(summary->prefetch).text);
     rkt_text_line(out, "  GPU-Util as nvidia-smi would say %s%s; computing %s",
                   rkt_cell_percent(summary->gpu_util).text,
                   reason(summary->gpu_util, " (no GPU records: host view)"),

@@ -58,7 +58,8 @@ static void add_gpu_step(struct fake_run *run, size_t rank, uint64_t number, int
     fill_window(&step->window);
     step->window.kernel_counts[RKT_WORK_COMPUTE] = 400;
     step->window.kernel_counts[RKT_WORK_COMM] = 2;
-    step->backward = (struct rkt_backward_overlap){18 * MS, 12 * MS, 6 * MS, RKT_NA, 12.0 / 18, 2};
+    step->backward =
+        (struct rkt_backward_overlap){18 * MS, 12 * MS, 6 * MS, RKT_NA, 12.0 / 18, 1 * MS, 0.25, 2};
     fake_add_range(run, rank, RKT_RANGE_INPUT, "next(train_loader)", at, at + MS + late_ns);
     for (int64_t i = 0; i < 2; i++) {
         int64_t start_ns = at + (40 + 30 * i) * MS + (i == 0 ? late_ns : 0);
@@ -165,8 +166,8 @@ static void make_host_run(struct fake_run *run)
             window->overlap = 10.0 * MS / (double)window->comm_ns;
             window->compute_share = 0.6;
             window->gpu_util = (double)NAN;
-            step->backward =
-                (struct rkt_backward_overlap){45 * MS, 10 * MS, 30 * MS, RKT_NA, 0.22, 1};
+            step->backward = (struct rkt_backward_overlap){45 * MS, 10 * MS, 30 * MS, RKT_NA,
+                                                           0.22,    RKT_NA,  NAN,     1};
             fake_add_bucket(run, r, (uint64_t)i, 0, i * STEP_NS + 40 * MS + late_ns,
                             i * STEP_NS + 85 * MS);
         }
