@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/key_index.h"
+#include "common/checked.h"
 
 /* The first two members of an item. */
 struct times {
@@ -80,26 +81,14 @@ static enum rkt_status sort_keys(struct rkt_key_index *keys, const unsigned char
     return status;
 }
 
-/* Each item to its place, round by round: what a place holds goes when its own has come. */
-static void move_all(unsigned char *items, struct rkt_key_index *keys, size_t count,
+/* In order of places written, since reads in any order are soon under way together: moving in place
+ * would save the second array, and wait for each item in turn. */
+static void move_all(unsigned char *items, const struct rkt_key_index *keys, size_t count,
                      size_t elem_bytes, unsigned char *room)
 {
-    for (size_t first = 0; first < count; first++) {
-        size_t to = first;
-
-        if (keys[first].index == first)
-            continue;
-        memcpy(room, items + first * elem_bytes, elem_bytes);
-        while (keys[to].index != first) {
-            size_t from = keys[to].index;
-
-            memcpy(items + to * elem_bytes, items + from * elem_bytes, elem_bytes);
-            keys[to].index = (uint32_t)to;
-            to = from;
-        }
-        memcpy(items + to * elem_bytes, room, elem_bytes);
-        keys[to].index = (uint32_t)to;
-    }
+    for (size_t i = 0; i < count; i++)
+        memcpy(room + i * elem_bytes, items + keys[i].index * elem_bytes, elem_bytes);
+    memcpy(items, room, count * elem_bytes);
 }
 
 enum rkt_status rkt_time_sort(void *items, size_t count, size_t elem_bytes,
@@ -108,10 +97,11 @@ enum rkt_status rkt_time_sort(void *items, size_t count, size_t elem_bytes,
     enum rkt_status status = RKT_OK;
     unsigned char *room = NULL;
     struct rkt_key_index *keys;
+    size_t bytes;
 
     if (count < 2)
         return RKT_OK;
-    if (count > UINT32_MAX)
+    if (count > UINT32_MAX || !rkt_mul_size(count, elem_bytes, &bytes))
         return RKT_ERR_NOMEM;
     keys = calloc(count, sizeof(*keys));
     if (!keys)
@@ -119,7 +109,7 @@ enum rkt_status rkt_time_sort(void *items, size_t count, size_t elem_bytes,
     if (!fill_keys(keys, items, count, elem_bytes, order))
         goto free_keys;
     status = RKT_ERR_NOMEM;
-    room = malloc(elem_bytes);
+    room = malloc(bytes);
     if (!room || sort_keys(keys, items, count, elem_bytes, order) != RKT_OK)
         goto free_keys;
     move_all(items, keys, count, elem_bytes, room);
