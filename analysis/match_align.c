@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/key_index.h"
+
 /* A shift is as good as the best when its spread is not above twice the best's and this. */
 #define SPREAD_SLACK_NS 2000
 
@@ -26,8 +28,16 @@ struct search {
     struct rkt_unit_list list;
     bool clocks_known;
     int64_t *diffs;   /* RKT_SHIFT_SAMPLE of room */
+    uint64_t *cells;  /* as many */
     struct fit *fits; /* SHIFT_COUNT of room */
 };
+
+static void release(struct search *search)
+{
+    free(search->diffs);
+    free(search->cells);
+    free(search->fits);
+}
 
 static int compare_i64(const void *a, const void *b)
 {
@@ -78,8 +88,42 @@ static void tightest(const int64_t *diffs, size_t count, struct fit *fit)
     }
 }
 
-/* False: too few units overlap, or most of them do not fit. */
-static bool try_shift(const struct search *search, int64_t shift, struct fit *fit_out)
+/* Is one number, `half` added to each cell and then halved, that of most of them? The vote finds the one that may be. */
+static bool has_majority(const uint64_t *cells, size_t count, unsigned half)
+{
+    uint64_t candidate = 0;
+    size_t votes = 0;
+    size_t held = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t number = (cells[i] + half) / 2;
+
+        if (votes == 0)
+            candidate = number;
+        if (number == candidate)
+            votes++;
+        else
+            votes--;
+    }
+    for (size_t i = 0; i < count; i++)
+        held += (cells[i] + half) / 2 == candidate;
+    return held > count / 2;
+}
+
+/*
+ * False where no interval of `width_ns` holds most of the differences, which is cheaper to see than to sort
+ * them: it meets two neighbours of cells that are wider, and one of the two ways to join cells in pairs joins these.
+ */
+static bool may_be_within(const struct search *search, size_t count, int64_t width_ns)
+{
+    for (size_t i = 0; i < count; i++)
+        search->cells[i] = rkt_key_of_time(search->diffs[i]) / ((uint64_t)width_ns + 1);
+    return has_majority(search->cells, count, 0) || has_majority(search->cells, count, 1);
+}
+
+/* False: too few units overlap, most of them do not fit, or the spread is above limit_ns. */
+static bool try_shift(const struct search *search, int64_t shift, int64_t limit_ns,
+                      struct fit *fit_out)
 {
     size_t shorter = min_size(search->ref.count, search->list.count);
     int64_t first, last;
@@ -98,12 +142,13 @@ static bool try_shift(const struct search *search, int64_t shift, struct fit *fi
         if (rkt_match_units_fit(ref, unit))
             search->diffs[fit.fit_count++] = ref->end_ns - unit->end_ns;
     }
-    if (fit.fit_count == 0 || fit.fit_count * 2 < fit.tried_count)
+    if (fit.fit_count == 0 || fit.fit_count * 2 < fit.tried_count ||
+        !may_be_within(search, fit.fit_count, limit_ns))
         return false;
     qsort(search->diffs, fit.fit_count, sizeof(*search->diffs), compare_i64);
     tightest(search->diffs, fit.fit_count, &fit);
     *fit_out = fit;
-    return true;
+    return fit.spread_ns <= limit_ns;
 }
 
 /* Units of `in` that end before end_ns. */
@@ -164,10 +209,13 @@ static bool best_shift(struct search *search, struct fit *best_out, size_t *riva
     size_t fit_count = 0;
     bool is_found = false;
 
+    if (try_shift(search, centre, INT64_MAX,
+                  &search->fits[0])) /* mostly the best: others end early */
+        tightest_ns = search->fits[0].spread_ns;
     for (int64_t shift = centre - RKT_SHIFT_MAX; shift <= centre + RKT_SHIFT_MAX; shift++) {
         struct fit *fit = &search->fits[fit_count];
 
-        if (!try_shift(search, shift, fit))
+        if (!try_shift(search, shift, limit_of(tightest_ns), fit))
             continue;
         fit_count++;
         if (fit->spread_ns < tightest_ns)
@@ -313,10 +361,10 @@ enum rkt_status rkt_match_align(struct rkt_unit_list ref, struct rkt_unit_list l
     if (ref.count == 0 || list.count == 0)
         return RKT_OK;
     search.diffs = calloc(RKT_SHIFT_SAMPLE, sizeof(*search.diffs));
+    search.cells = calloc(RKT_SHIFT_SAMPLE, sizeof(*search.cells));
     search.fits = calloc(SHIFT_COUNT, sizeof(*search.fits));
-    if (search.diffs == NULL || search.fits == NULL) {
-        free(search.diffs);
-        free(search.fits);
+    if (search.diffs == NULL || search.cells == NULL || search.fits == NULL) {
+        release(&search);
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to match collectives");
     }
     if (best_shift(&search, &best, &rivals)) {
@@ -325,7 +373,6 @@ enum rkt_status rkt_match_align(struct rkt_unit_list ref, struct rkt_unit_list l
         for (size_t i = 0; i < list.count; i++)
             list.items[i].is_ambiguous = rivals > 0 && !clocks_known;
     }
-    free(search.diffs);
-    free(search.fits);
+    release(&search);
     return RKT_OK;
 }

@@ -8,6 +8,7 @@ rkt_test(unit_compare_series SOURCES test_compare_series.c fake_report.c LINK rk
 rkt_test(unit_interval SOURCES test_interval.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_class SOURCES test_class.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_match SOURCES test_match.c fake_run.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_match_align SOURCES test_match_align.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_clock_check SOURCES test_clock_check.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_collective_clocks SOURCES test_collective_clocks.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_collective SOURCES test_collective.c fake_run.c LINK rkt_analysis LABELS unit)
