@@ -116,6 +116,8 @@ static const struct {
     {"window.window_ns", RKT_FIELD_WINDOW},
     {"window.compute_ns", RKT_FIELD_COMPUTE},
     {"window.comm_ns", RKT_FIELD_COMM},
+    {"backward_overlap.buckets_ns", RKT_FIELD_BUCKETS},
+    {"backward_overlap.overlapped_ns", RKT_FIELD_BUCKETS_COVERED},
     {"window.parts_ns.overlapped", RKT_FIELD_TOGETHER},
     {"window.parts_ns.comm_wait", RKT_FIELD_COMM_WAIT},
     {"window.parts_ns.comm_transfer", RKT_FIELD_COMM_TRANSFER},
@@ -278,7 +280,8 @@ static enum rkt_status end_member(struct reader *reader, const char *form, struc
                                sizeof(*steps->gains)))
             return no_memory(err);
         steps->gains[steps->gain_count++] = reader->gain;
-    } else if (strcmp(form, "tables.kernels[]") == 0 && reader->kernel.name) {
+    } else if (strcmp(form, "tables.kernels[]") == 0 && reader->kernel.name &&
+               reader->kernel.count != RKT_NA && reader->kernel.total_ns != RKT_NA) {
         if (!rkt_array_reserve((void **)&reader->kernels, &reader->kernel_cap,
                                reader->kernel_count + 1, sizeof(*reader->kernels)))
             return no_memory(err);
@@ -425,15 +428,6 @@ static enum rkt_status finish(struct reader *reader, struct rkt_error *err)
     return status == RKT_OK ? finish_collectives(reader, err) : status;
 }
 
-/* Says whose text it is. */
-static void name_run(const char *label, struct rkt_error *err)
-{
-    char text[sizeof(err->text)];
-
-    (void)snprintf(text, sizeof(text), "%s", err->text);
-    (void)rkt_fail(err, err->status, "%s: %s", label, text);
-}
-
 enum rkt_status rkt_compare_run_read(char *json, const char *label, struct rkt_compare_run *run,
                                      struct rkt_error *err)
 {
@@ -458,8 +452,7 @@ enum rkt_status rkt_compare_run_read(char *json, const char *label, struct rkt_c
     free(reader.collectives);
     if (status == RKT_OK)
         return status;
-    if (err)
-        name_run(label, err);
+    rkt_error_prefix(err, label);
     rkt_compare_run_release(run);
     return status;
 }
@@ -496,6 +489,7 @@ static const struct {
     [RKT_METRIC_COMM_SHARE] = {"comm_share", "communication share", false, 1},
     [RKT_METRIC_EXPOSED_SHARE] = {"exposed_share", "exposed share", false, 1},
     [RKT_METRIC_OVERLAP] = {"overlap", "overlap", false, -1},
+    [RKT_METRIC_BACKWARD_OVERLAP] = {"backward_overlap", "overlap with backward", false, -1},
     [RKT_METRIC_STRAGGLER] = {"straggler_loss", "largest gain of a rank", false, 1},
     [RKT_METRIC_PARALLEL] = {"parallel", "parallel efficiency", false, -1},
     [RKT_METRIC_BALANCE] = {"balance", "load balance", false, -1},

@@ -37,13 +37,14 @@ enum rkt_metric {
     RKT_METRIC_IDLE_DEPENDENCY,
     RKT_METRIC_IDLE_DEVICE,
     RKT_METRIC_IDLE_UNKNOWN,
-    RKT_METRIC_COMM_SHARE,      /* ratios of sums over ranks: |U(comm)| / |G| */
-    RKT_METRIC_EXPOSED_SHARE,   /* |U(comm) \ U(compute)| / |G| */
-    RKT_METRIC_OVERLAP,         /* |U(comm) and U(compute)| / |U(comm)| */
-    RKT_METRIC_STRAGGLER,       /* largest gain of a rank / T */
-    RKT_METRIC_PARALLEL,        /* PE */
-    RKT_METRIC_BALANCE,         /* LB */
-    RKT_METRIC_COMM_EFFICIENCY, /* CommE */
+    RKT_METRIC_COMM_SHARE,       /* ratios of sums over ranks: |U(comm)| / |G| */
+    RKT_METRIC_EXPOSED_SHARE,    /* |U(comm) \ U(compute)| / |G| */
+    RKT_METRIC_OVERLAP,          /* |U(comm) and U(compute)| / |U(comm)| */
+    RKT_METRIC_BACKWARD_OVERLAP, /* of the gradient buckets, as under AllReduce/backward overlap */
+    RKT_METRIC_STRAGGLER,        /* largest gain of a rank / T */
+    RKT_METRIC_PARALLEL,         /* PE */
+    RKT_METRIC_BALANCE,          /* LB */
+    RKT_METRIC_COMM_EFFICIENCY,  /* CommE */
     RKT_METRIC_COUNT
 };
 

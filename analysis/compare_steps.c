@@ -132,6 +132,8 @@ static double value_of(enum rkt_metric metric, const struct row *row,
         return rkt_share(comm_ns - together_ns, window_ns);
     case RKT_METRIC_OVERLAP:
         return rkt_share(together_ns, comm_ns);
+    case RKT_METRIC_BACKWARD_OVERLAP:
+        return rkt_share(row->sums[RKT_FIELD_BUCKETS_COVERED], row->sums[RKT_FIELD_BUCKETS]);
     case RKT_METRIC_STRAGGLER:
         return straggler_of(gain, row);
     case RKT_METRIC_PARALLEL:

@@ -19,7 +19,9 @@ enum rkt_step_field {
     RKT_FIELD_WINDOW, /* summed over ranks, as what follows */
     RKT_FIELD_COMPUTE,
     RKT_FIELD_COMM,
-    RKT_FIELD_TOGETHER, /* compute and comm */
+    RKT_FIELD_TOGETHER,        /* compute and comm */
+    RKT_FIELD_BUCKETS,         /* |U(buckets)| */
+    RKT_FIELD_BUCKETS_COVERED, /* of which compute of backward runs */
     RKT_FIELD_COMM_WAIT,
     RKT_FIELD_COMM_TRANSFER,
     RKT_FIELD_COMM_UNSPLIT,

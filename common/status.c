@@ -63,6 +63,17 @@ enum rkt_status rkt_fail_errno(struct rkt_error *err, enum rkt_status status, co
     return status;
 }
 
+void rkt_error_prefix(struct rkt_error *err, const char *what)
+{
+    char text[sizeof(err->text)];
+
+    if (!err)
+        return;
+    memcpy(text, err->text, sizeof(text));
+    if (snprintf(err->text, sizeof(err->text), "%s: %s", what, text) >= (int)sizeof(err->text))
+        mark_cut(err->text, sizeof(err->text));
+}
+
 const char *rkt_status_name(enum rkt_status status)
 {
     switch (status) {

@@ -162,12 +162,15 @@ static enum rkt_status analyse(const char *path, const struct rkt_analysis_optio
 {
     struct rkt_store_reader *reader = NULL;
     struct rkt_analysis *analysis = NULL;
-    enum rkt_status status = rkt_store_reader_open(path, &reader, err);
+    enum rkt_status status = rkt_store_reader_open(path, &reader, err); /* it names the path */
 
-    if (status == RKT_OK)
-        status = rkt_analysis_create(reader, options, &analysis, err);
+    if (status != RKT_OK)
+        return status;
+    status = rkt_analysis_create(reader, options, &analysis, err);
     if (status == RKT_OK)
         status = rkt_report_json_of(rkt_analysis_result(analysis), json_out, err);
+    if (status != RKT_OK)
+        rkt_error_prefix(err, path);
     rkt_analysis_destroy(analysis);
     rkt_store_reader_close(reader);
     return status;

@@ -8,10 +8,12 @@
 /* Metrics, names, rows: one line each. */
 #define BREAK_DEPTH 4
 
+#define WHOLE_MAX 9e18 /* what an int64 holds */
+
 /* Times are whole ns, also where they are a mean. */
 static void put_value(struct rkt_json *json, const char *key, double value, bool is_time)
 {
-    if (is_time && isfinite(value))
+    if (is_time && fabs(value) < WHOLE_MAX) /* false of NAN */
         rkt_json_i64(json, key, llround(value));
     else
         rkt_json_double(json, key, value);

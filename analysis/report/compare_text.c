@@ -11,11 +11,12 @@
 #define INTERVAL_COLUMNS 23
 #define INTERVAL_BYTES (3 * RKT_CELL_BYTES)
 #define SHARE_SHOWN_MAX 9.995 /* beyond, the times say it better */
+#define WHOLE_MAX 9e18        /* what an int64 holds */
 #define CELL_ABSENT "-"
 
 static struct rkt_cell cell_time(double value_ns)
 {
-    return rkt_cell_duration(isfinite(value_ns) ? llround(value_ns) : RKT_NA);
+    return rkt_cell_duration(fabs(value_ns) < WHOLE_MAX ? llround(value_ns) : RKT_NA);
 }
 
 static struct rkt_cell cell_of(double value, bool is_time)
@@ -58,8 +59,9 @@ static void print_runs(const struct rkt_compare_report *report, FILE *out)
         if (run->has_straggler)
             (void)snprintf(straggler, sizeof(straggler), ", straggler: rank %lld (%.20s)",
                            (long long)run->straggler_rank, run->straggler_cause);
-        rkt_text_line(out, "  %zu  %.200s: %u rank%s, %zu steady steps%s", i + 1, run->label,
-                      run->rank_count, run->rank_count == 1 ? "" : "s", run->step_count, straggler);
+        rkt_text_line(out, "  %zu  %.200s: %u rank%s, %zu steady step%s%s", i + 1, run->label,
+                      run->rank_count, run->rank_count == 1 ? "" : "s", run->step_count,
+                      run->step_count == 1 ? "" : "s", straggler);
     }
     (void)fputc('\n', out);
 }
@@ -137,14 +139,17 @@ static void print_factors(const struct rkt_comparison *comparison, FILE *out)
 
 static void print_metrics(const struct rkt_comparison *comparison, FILE *out)
 {
+    const struct rkt_metric_change *step = &comparison->metrics[RKT_METRIC_STEP];
+
     rkt_text_line(out, "CHANGE, medians over steady steps");
     (void)fprintf(out, "  %-23s%10s%10s%11s%8s  %s\n", "", "before", "after", "change", "",
                   "95 % interval");
     for (int m = 0; m < RKT_METRIC_COUNT; m++)
         print_metric(&comparison->metrics[m], (enum rkt_metric)m, out);
     print_factors(comparison, out);
-    if (comparison->metrics[RKT_METRIC_STEP].why_not[0] != '\0')
-        rkt_text_line(out, "  n/a of the step: %s", comparison->metrics[RKT_METRIC_STEP].why_not);
+    if (isnan(step->difference.low))
+        rkt_text_line(out, "  No %s of the step time: %s",
+                      isnan(step->difference.value) ? "change" : "interval", step->why_not);
     (void)fputc('\n', out);
 }
 

@@ -141,6 +141,7 @@ def check_refusals(runs, before, after, series):
     runs.fails("condition", 2, "no number comparisons[0].nothing", "-o", "/dev/null", "--fail-if",
                "comparisons[0].nothing > 1", before, after)
     runs.fails("no file", 1, "none.rkt", before, runs.folder / "none.rkt")
+    runs.fails("no rank", 2, "after.rkt: option '--ranks': there is no rank 7", "--ranks", "0,7", series[3], after)
     runs.fails("cut", 1, "cut.json: byte", before, cut)
     runs.fails("no report", 1, "no report of 'ranktrace report'", before, other)
     runs.fails("a limit", 3, "change_share is 0.1", "--fail-if", "comparisons[0].metrics.step_ns.change_share > 5%",
@@ -148,6 +149,9 @@ def check_refusals(runs, before, after, series):
     step = runs.compare(before, bare)["comparisons"][0]["metrics"]["step_ns"]
     check(f"no steps: {step}", step["after"] is None and step["change"] is None
           and step["why_not"] == "no steps were found")
+    page = subprocess.run([runs.ranktrace, "compare", before, bare], stdout=subprocess.PIPE, text=True, check=True)
+    check(f"no steps on the page: {page.stdout}", "  No change of the step time: no steps were found\n" in page.stdout
+          and "bare.json: no steps were found" in page.stdout)
     told = runs.compare("--strong", *series)["series"]
     check("told", told["scaling"] == "strong" and told["is_told"])
     twice = runs.compare("--weak", before, after)["series"]

@@ -12,7 +12,8 @@ static void put_step(const struct fake_report *report, uint32_t rank, size_t ste
     int64_t rest_ns = report->step_ns[step] - useful_ns - half_ns;
 
     (void)fprintf(out,
-                  "%s{\"number\": %zu, \"is_recorded\": true, \"is_warmup\": %s, \"window\": "
+                  "%s{\"backward_overlap\": {\"buckets_ns\": 20, \"overlapped_ns\": 5}, "
+                  "\"number\": %zu, \"is_recorded\": true, \"is_warmup\": %s, \"window\": "
                   "{\"window_ns\": %" PRId64 ", \"compute_ns\": %" PRId64 ", \"comm_ns\": %" PRId64
                   ", \"comm_share\": 0.5, ",
                   step > 0 ? ", " : "", step, step < report->warmup_count ? "true" : "false",

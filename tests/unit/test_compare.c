@@ -69,6 +69,7 @@ static void a_step_has_one_number_of_each_metric(void **state)
     assert_near(median_of(&run, RKT_METRIC_COMM_SHARE), 0.2);
     assert_near(median_of(&run, RKT_METRIC_EXPOSED_SHARE), 0.1);
     assert_near(median_of(&run, RKT_METRIC_OVERLAP), 0.5);
+    assert_near(median_of(&run, RKT_METRIC_BACKWARD_OVERLAP), 0.25);
     assert_near(median_of(&run, RKT_METRIC_STRAGGLER), 0.1);
     assert_near(median_of(&run, RKT_METRIC_PARALLEL), 0.5);
     assert_near(median_of(&run, RKT_METRIC_BALANCE), 50.0 / 60);

@@ -54,6 +54,23 @@ static void a_long_text_ends_in_dots_at_the_exact_limit(void **state)
     assert_string_equal(err.text + sizeof(err.text) - 4, "...");
 }
 
+static void a_prefix_says_whose_failure_it_is(void **state)
+{
+    struct rkt_error err;
+
+    (void)state;
+    (void)rkt_fail(&err, RKT_ERR_RANGE, "no rank %d", 7);
+    rkt_error_prefix(&err, "a.rkt");
+    assert_string_equal(err.text, "a.rkt: no rank 7");
+    assert_int_equal(err.status, RKT_ERR_RANGE);
+    memset(err.text, 'a', sizeof(err.text) - 1);
+    err.text[sizeof(err.text) - 1] = '\0';
+    rkt_error_prefix(&err, "b");
+    assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+    assert_string_equal(err.text + sizeof(err.text) - 4, "...");
+    rkt_error_prefix(NULL, "c");
+}
+
 static void every_status_has_a_name(void **state)
 {
     (void)state;
@@ -69,6 +86,7 @@ int main(void)
         cmocka_unit_test(fail_errno_appends_the_systems_words),
         cmocka_unit_test(an_error_pointer_may_be_null),
         cmocka_unit_test(a_long_text_ends_in_dots_at_the_exact_limit),
+        cmocka_unit_test(a_prefix_says_whose_failure_it_is),
         cmocka_unit_test(every_status_has_a_name),
     };
 
