@@ -192,3 +192,15 @@ bool rkt_collective_clocks_contradict(const struct rkt_collective_clocks *clocks
 {
     return (clocks->ties.flags & RKT_CLOCK_CONTRADICTORY) != 0;
 }
+
+bool rkt_collective_clocks_disprove(const struct rkt_clock_tie *tie,
+                                    const struct rkt_align_info *claimed, int64_t *off_ns_out,
+                                    int64_t *bound_ns_out)
+{
+    int64_t at_ns = (int64_t)tie->align.knots[tie->align.knot_count / 2].local_ns;
+    struct rkt_align_point point = rkt_align_at(&tie->align, at_ns);
+
+    *off_ns_out = rkt_align_at(claimed, at_ns).offset_ns - point.offset_ns;
+    *bound_ns_out = point.bound_ns;
+    return *off_ns_out > point.bound_ns || *off_ns_out < -point.bound_ns;
+}

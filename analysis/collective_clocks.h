@@ -37,4 +37,12 @@ const struct rkt_clock_tie *rkt_collective_clocks_find(const struct rkt_collecti
 /* The collectives cannot have been as they are stamped, so that no source is tied. */
 bool rkt_collective_clocks_contradict(const struct rkt_collective_clocks *clocks);
 
+/*
+ * Whether stamps that are taken as `claimed` are off by more than the tie's bound, in the middle of
+ * the collectives; by how much (above 0: ahead), and that bound.
+ */
+bool rkt_collective_clocks_disprove(const struct rkt_clock_tie *tie,
+                                    const struct rkt_align_info *claimed, int64_t *off_ns_out,
+                                    int64_t *bound_ns_out);
+
 #endif

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "analysis/clock_check.h"
+#include "analysis/collective_clocks.h"
 #include "analysis/stages.h"
 #include "analysis/steady.h"
 #include "analysis/step_table.h"
+#include "common/units.h"
 
 /* One ratio of a step; a row of the table of headline numbers. */
 typedef double (*ratio_fn)(const struct rkt_window *window, const struct rkt_step_result *step);
@@ -230,6 +232,61 @@ static enum rkt_status note_step_counts(struct rkt_result *result, struct rkt_ar
                         fewest, most);
 }
 
+/* The file whose claim is furthest off from what the collectives allow, and how many are. */
+static enum rkt_status note_claims(struct rkt_result *result,
+                                   const struct rkt_collective_clocks *clocks,
+                                   struct rkt_arena *arena, struct rkt_error *err)
+{
+    int64_t worst_ns = 0, worst_bound_ns = 0;
+    uint32_t worst_rank = 0;
+    size_t off_count = 0;
+    char text[2][32];
+
+    for (size_t r = 0; r < result->rank_count; r++) {
+        const struct rkt_store_source *source = &result->ranks[r].trace->source;
+        const struct rkt_clock_tie *tie = rkt_collective_clocks_find(clocks, source->info.source);
+        int64_t off_ns, bound_ns;
+
+        if (!tie || result->ranks[r].align_state != RKT_ALIGN_WALL_CLOCK ||
+            !rkt_collective_clocks_disprove(tie, &source->align, &off_ns, &bound_ns))
+            continue;
+        off_count++;
+        if (llabs(off_ns) < llabs(worst_ns))
+            continue;
+        worst_ns = off_ns;
+        worst_bound_ns = bound_ns;
+        worst_rank = result->ranks[r].rank;
+    }
+    if (off_count == 0)
+        return RKT_OK;
+    return rkt_add_note(result, arena, 1, err,
+                        "the stamps of %zu ranks are off, as their collectives show; most those of "
+                        "rank %u, by %s +- %s; 'ranktrace align' aligns such ranks",
+                        off_count, worst_rank,
+                        rkt_format_duration(worst_ns, text[0], sizeof(text[0])),
+                        rkt_format_duration(worst_bound_ns, text[1], sizeof(text[1])));
+}
+
+/* Only of what a file claims can it be told by how much it is off. */
+static enum rkt_status find_wrong_claims(struct rkt_result *result, struct rkt_arena *arena,
+                                         struct rkt_error *err)
+{
+    struct rkt_collective_clocks *clocks;
+    enum rkt_status status;
+    size_t claimed = 0;
+
+    for (size_t r = 0; r < result->rank_count; r++)
+        claimed += result->ranks[r].align_state == RKT_ALIGN_WALL_CLOCK;
+    if (claimed == 0)
+        return RKT_OK;
+    status = rkt_collective_clocks_create(result, 0, &clocks, err);
+    if (status != RKT_OK)
+        return status;
+    status = note_claims(result, clocks, arena, err);
+    rkt_collective_clocks_destroy(clocks);
+    return status;
+}
+
 static enum rkt_status note_causality(struct rkt_result *result, struct rkt_arena *arena,
                                       struct rkt_error *err)
 {
@@ -242,10 +299,12 @@ static enum rkt_status note_causality(struct rkt_result *result, struct rkt_aren
     if (check.rank != RKT_INDEX_NONE)
         (void)snprintf(who, sizeof(who), "; rank %u is suspect in %zu of them",
                        result->ranks[check.rank].rank, check.rank_count);
-    return rkt_add_note(result, arena, 1, err,
-                        "in %zu of %zu collectives a rank ended before another began, by more than "
-                        "the clocks' bounds: stamps, clocks or the matching are wrong there%s",
-                        check.broken_count, result->collective_count, who);
+    status = rkt_add_note(result, arena, 1, err,
+                          "in %zu of %zu collectives a rank ended before another began, by more "
+                          "than the clocks' bounds: stamps, clocks or the matching are wrong "
+                          "there%s",
+                          check.broken_count, result->collective_count, who);
+    return status == RKT_OK ? find_wrong_claims(result, arena, err) : status;
 }
 
 enum rkt_status rkt_summarise(struct rkt_result *result, struct rkt_arena *arena,

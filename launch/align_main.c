@@ -8,7 +8,6 @@
 
 #include "analysis/analysis.h"
 #include "analysis/collective_clocks.h"
-#include "common/align_at.h"
 #include "common/clock_redo.h"
 #include "common/options.h"
 #include "common/store_writer.h"
@@ -105,29 +104,27 @@ static void print_bounds(const struct rkt_align_info *align)
     (void)printf(", rho %u ppb", align->rho_ppb);
 }
 
-/* What the file's own stamps claimed, beside what the collectives allow, in the middle of them. */
-static void print_claim(const struct rkt_store_source *source, const struct rkt_align_info *align)
+/* What the file's own stamps claimed, beside what the collectives allow. */
+static void print_claim(const struct rkt_store_source *source, const struct rkt_clock_tie *tie)
 {
-    int64_t at_ns = (int64_t)align->knots[align->knot_count / 2].local_ns;
-    struct rkt_align_point point = rkt_align_at(align, at_ns);
-    int64_t off_ns = rkt_align_at(&source->align, at_ns).offset_ns - point.offset_ns;
+    int64_t off_ns, bound_ns;
     char text[2][32];
 
     if (source->align.state != RKT_ALIGN_WALL_CLOCK)
         return;
-    if (off_ns <= point.bound_ns && off_ns >= -point.bound_ns)
+    if (!rkt_collective_clocks_disprove(tie, &source->align, &off_ns, &bound_ns))
         (void)printf("; its stamps agree with that");
     else
         (void)printf("; its stamps are off by %s +- %s",
                      rkt_format_duration(off_ns, text[0], sizeof(text[0])),
-                     rkt_format_duration(point.bound_ns, text[1], sizeof(text[1])));
+                     rkt_format_duration(bound_ns, text[1], sizeof(text[1])));
 }
 
 static void print_tie(const struct rkt_store_source *source, const struct rkt_clock_tie *tie)
 {
     if (tie->align.state == RKT_ALIGN_REFERENCE)
         return;
-    print_claim(source, &tie->align);
+    print_claim(source, tie);
     (void)printf("; %zu collective%s", tie->collective_count,
                  tie->collective_count == 1 ? "" : "s");
     if (!tie->has_rate)

@@ -23,6 +23,10 @@ def write_shifted(path, doc, shift_us):
         json.dump({**doc, "traceEvents": events}, out)
 
 
+def claims_noted(notes):
+    return [note for note in notes if "'ranktrace align' aligns such ranks" in note]
+
+
 class Job:
     """A set of files, merged and aligned by collectives."""
 
@@ -34,6 +38,8 @@ class Job:
         out = folder / "report.json"
         run(build / "bin" / "ranktrace-report", "--format", "json", "-o", out, self.timeline)
         self.report = json.loads(out.read_text())
+        run(build / "bin" / "ranktrace-report", "--format", "json", "-o", out, merged)
+        self.notes_before = [note["text"] for note in json.loads(out.read_text())["notes"]]
 
     def offsets(self):
         """Of each rank: what is added to its stamps, and the bound at that place."""
@@ -94,6 +100,10 @@ def check_shifted(build, folder, docs, plain, seed):
     job = Job(build, folder, files)
     width_ns = check_offsets(job, shift_us)
     check_said(job, shift_us)
+    far = max(range(len(docs)), key=lambda rank: abs(shift_us[rank] - shift_us[0]))
+    assert len(claims_noted(job.notes_before)) == 1, job.notes_before
+    assert f"most those of rank {far}, by " in claims_noted(job.notes_before)[0], (far, job.notes_before)
+    assert not claims_noted(note["text"] for note in job.report["notes"]), job.report["notes"]
     assert job.waits() == plain.waits(), "clock-free waits differ"
     assert job.order() == plain.order(), "another order of collectives"
     assert job.last_beyond_bound() == plain.last_beyond_bound(), "other last ranks"
@@ -138,6 +148,7 @@ def main():
         folder = pathlib.Path(name)
         plain = Job(build, folder, sorted(source.glob("*.json.gz")))
         check_offsets(plain, [0] * len(docs))
+        assert not claims_noted(plain.notes_before), plain.notes_before
         for seed in range(3):
             check_shifted(build, folder, docs, plain, seed)
         check_few(build, folder, docs)

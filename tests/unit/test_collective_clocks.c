@@ -203,6 +203,37 @@ static void job_time_stays_that_of_the_references_file(void **state)
     end(&f);
 }
 
+/* What is added to the rank's stamps is -1000 +- 52 us. */
+static void a_claim_is_disproved_beyond_the_bound_only(void **state)
+{
+    static const struct {
+        int64_t claimed_ns;
+        bool is_off;
+    } CASES[] = {
+        {-1000 * US, false}, {-1051 * US, false}, {-1053 * US, true}, {-947 * US, true}, {0, true}};
+    struct fixture f;
+
+    (void)state;
+    begin(&f, 2);
+    for (size_t r = 0; r < 2; r++)
+        add(&f, r, (struct fake_op){.func = RKT_NCCL_FUNC_ALLREDUCE, .count = 4},
+            (int64_t)(r + 1) * 1000 * US, (int64_t)(r + 1) * 1000 * US + 50 * US);
+    solve(&f);
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        const struct rkt_align_knot knot = {.offset_ns = CASES[i].claimed_ns};
+        const struct rkt_align_info claimed = {
+            .state = RKT_ALIGN_WALL_CLOCK, .knots = &knot, .knot_count = 1};
+        int64_t off_ns, bound_ns;
+
+        assert_int_equal(rkt_collective_clocks_disprove(rkt_collective_clocks_find(f.clocks, 11),
+                                                        &claimed, &off_ns, &bound_ns),
+                         CASES[i].is_off);
+        assert_in_range(off_ns - CASES[i].claimed_ns - 1000 * US + 20, 0, 40);
+        assert_in_range(bound_ns, 52 * US, 52 * US + 20);
+    }
+    end(&f);
+}
+
 static void impossible_collectives_tie_nobody(void **state)
 {
     struct fixture f;
@@ -246,6 +277,7 @@ int main(void)
         cmocka_unit_test(a_send_recv_of_unknown_peers_says_nothing),
         cmocka_unit_test(only_the_range_around_the_launch_names_it),
         cmocka_unit_test(job_time_stays_that_of_the_references_file),
+        cmocka_unit_test(a_claim_is_disproved_beyond_the_bound_only),
         cmocka_unit_test(impossible_collectives_tie_nobody),
         cmocka_unit_test(no_collective_is_no_alignment),
     };
