@@ -15,7 +15,7 @@ static double median_of(struct rkt_sample sample)
     return rkt_bootstrap_median(sample).value;
 }
 
-static const char *why_not_alike(const struct rkt_compare_run *a, const struct rkt_compare_run *b)
+const char *rkt_why_not_alike(const struct rkt_compare_run *a, const struct rkt_compare_run *b)
 {
     if (strcmp(a->producer, b->producer) != 0)
         return "the runs were recorded by different tools";
@@ -78,15 +78,18 @@ double rkt_run_factor_of(const struct rkt_compare_run *run, enum rkt_run_factor 
 
 /* ---- names ---- */
 
-static double steps_of(const struct rkt_compare_run *run)
+/* Steps of ranks that the table of kernels is of. */
+static double parts_of(const struct rkt_compare_run *run)
 {
-    return run->step_count > 0 ? (double)run->step_count : 1;
+    double steps = run->step_count > 0 ? (double)run->step_count : 1;
+
+    return run->compared_count > 0 ? steps * (double)run->compared_count : steps;
 }
 
 static void fill_kernel_side(struct rkt_name_change *change, int side,
                              const struct rkt_compare_run *run, const struct rkt_kernel_use *use)
 {
-    double parts = steps_of(run) * (run->compared_count > 0 ? (double)run->compared_count : 1);
+    double parts = parts_of(run);
 
     change->name = use->name;
     change->is_comm = use->is_comm;
@@ -141,8 +144,6 @@ static void merge_kernels(struct rkt_comparison *comparison)
 {
     const struct rkt_compare_run *a = comparison->runs[0];
     const struct rkt_compare_run *b = comparison->runs[1];
-    double common_ns = 0;
-    double all_ns = 0;
     size_t i = 0;
     size_t j = 0;
 
@@ -157,11 +158,31 @@ static void merge_kernels(struct rkt_comparison *comparison)
             fill_kernel_side(change, 0, a, &a->kernels[i++]);
         if (side >= 0)
             fill_kernel_side(change, 1, b, &b->kernels[j++]);
-        all_ns += change->sides[0].step_ns + change->sides[1].step_ns;
-        if (side == 0)
-            common_ns += change->sides[0].step_ns + change->sides[1].step_ns;
     }
-    comparison->common_share = all_ns > 0 ? common_ns / all_ns : (double)NAN;
+}
+
+/* Per step and rank. */
+static double step_ns_of(const struct rkt_compare_run *run, const struct rkt_kernel_use *use)
+{
+    return (double)use->total_ns / parts_of(run);
+}
+
+double rkt_common_share(const struct rkt_compare_run *a, const struct rkt_compare_run *b)
+{
+    double common_ns = 0;
+    double all_ns = 0;
+    size_t j = 0;
+
+    for (size_t i = 0; i < b->kernel_count; i++)
+        all_ns += step_ns_of(b, &b->kernels[i]);
+    for (size_t i = 0; i < a->kernel_count; i++) {
+        all_ns += step_ns_of(a, &a->kernels[i]);
+        while (j < b->kernel_count && order_of_kernels(&b->kernels[j], &a->kernels[i]) < 0)
+            j++;
+        if (j < b->kernel_count && order_of_kernels(&b->kernels[j], &a->kernels[i]) == 0)
+            common_ns += step_ns_of(a, &a->kernels[i]) + step_ns_of(b, &b->kernels[j]);
+    }
+    return all_ns > 0 ? common_ns / all_ns : (double)NAN;
 }
 
 static enum rkt_status merge_collectives(struct rkt_comparison *comparison, struct rkt_error *err)
@@ -244,7 +265,8 @@ enum rkt_status rkt_compare(const struct rkt_compare_run *before,
                             struct rkt_error *err)
 {
     struct rkt_comparison comparison = {.runs = {before, after},
-                                        .why_not_alike = why_not_alike(before, after)};
+                                        .why_not_alike = rkt_why_not_alike(before, after),
+                                        .common_share = rkt_common_share(before, after)};
     enum rkt_status status = RKT_OK;
 
     for (int m = 0; m < RKT_METRIC_COUNT && status == RKT_OK; m++)

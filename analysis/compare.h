@@ -60,6 +60,10 @@ struct rkt_comparison {
 /* With less in common the runs are of different programs, which is said. */
 #define RKT_COMMON_SHARE_MIN 0.5
 
+/* Whether two runs were captured alike, "": yes; and the common_share of them. */
+const char *rkt_why_not_alike(const struct rkt_compare_run *a, const struct rkt_compare_run *b);
+double rkt_common_share(const struct rkt_compare_run *a, const struct rkt_compare_run *b);
+
 /* RKT_ERR_NOMEM only. */
 enum rkt_status rkt_compare(const struct rkt_compare_run *before,
                             const struct rkt_compare_run *after, struct rkt_comparison *out,

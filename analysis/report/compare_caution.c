@@ -4,6 +4,11 @@
 
 #include "analysis/report/compare_report.h"
 
+/* The two runs, and how much they have in common. */
+#define DIFFERENT_MODELS                                                                        \
+    "%.60s and %.60s: only %.0f %% of the kernels' time is in kernels that both have: are the " \
+    "models different?"
+
 /* Where a caution goes once `skip` others have gone by. */
 struct cautions {
     size_t skip;
@@ -45,9 +50,8 @@ bool rkt_comparison_caution(const struct rkt_comparison *comparison, size_t n,
 
     add(&cautions, comparison->why_not_alike[0] != '\0', "no change is called real: %s",
         comparison->why_not_alike);
-    add(&cautions, comparison->common_share < RKT_COMMON_SHARE_MIN,
-        "only %.0f %% of the kernels' time is in kernels that both runs have: different models?",
-        comparison->common_share * 100);
+    add(&cautions, comparison->common_share < RKT_COMMON_SHARE_MIN, DIFFERENT_MODELS,
+        comparison->runs[0]->label, comparison->runs[1]->label, comparison->common_share * 100);
     for (int side = 0; side < 2; side++) {
         add_steps(&cautions, comparison->runs[side]);
         add_losses(&cautions, comparison->runs[side]);
@@ -55,14 +59,24 @@ bool rkt_comparison_caution(const struct rkt_comparison *comparison, size_t n,
     return cautions.is_found;
 }
 
+/* Between the runs of a series; the first that differs from the smallest stands for all. */
 static void add_differences(struct cautions *cautions, const struct rkt_series *series)
 {
+    const struct rkt_compare_run *base = series->rows[0].run;
+    bool is_unlike = false;
+    bool is_other = false;
+
     for (size_t i = 1; i < series->row_count; i++) {
         const struct rkt_compare_run *run = series->rows[i].run;
-        const struct rkt_compare_run *base = series->rows[0].run;
+        const char *why_not = rkt_why_not_alike(base, run);
+        double share = rkt_common_share(base, run);
 
-        add(cautions, run->is_host_view != base->is_host_view,
-            "%.100s and %.100s: only one of them recorded GPU work", base->label, run->label);
+        add(cautions, !is_unlike && why_not[0] != '\0', "%.80s and %.80s: %s", base->label,
+            run->label, why_not);
+        add(cautions, !is_other && share < RKT_COMMON_SHARE_MIN, DIFFERENT_MODELS, base->label,
+            run->label, share * 100);
+        is_unlike |= why_not[0] != '\0';
+        is_other |= share < RKT_COMMON_SHARE_MIN;
     }
 }
 

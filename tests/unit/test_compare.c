@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -230,7 +231,7 @@ static void runs_that_differ_in_kind_have_no_real_change(void **state)
     other.kernels[0].name = "another";
     compare(&BEFORE, &other, &pair);
     assert_near(pair.comparison.common_share, 0);
-    cautions_are_said(&pair, "only 0 % of the kernels' time", 1);
+    cautions_are_said(&pair, "fake and fake: only 0 % of the kernels' time", 1);
     release(&pair);
 }
 
@@ -262,6 +263,32 @@ static void runs_without_steps_say_so(void **state)
     assert_true(isnan(pair.comparison.metrics[RKT_METRIC_STEP].difference.low));
     assert_string_equal(pair.comparison.metrics[RKT_METRIC_STEP].why_not,
                         "fewer than 5 steady steps have it");
+    release(&pair);
+}
+
+static void times_beyond_an_integer_are_not_rounded_into_one(void **state)
+{
+    struct fake_report report = BEFORE;
+    struct rkt_compare_report page = {.run_count = 2, .comparison_count = 1};
+    struct pair pair;
+    struct rkt_error err;
+    size_t len_bytes = 0;
+    char *text = NULL;
+    FILE *out;
+
+    (void)state;
+    report.rank_count = 1;
+    report.step_count = 2; /* one steady step */
+    report.kernels[0].total_ns = INT64_MAX;
+    compare(&report, &report, &pair);
+    page.runs = pair.runs;
+    page.comparisons = &pair.comparison;
+    out = open_memstream(&text, &len_bytes);
+    assert_rkt_ok(rkt_compare_write_json(&page, out, &err), err);
+    (void)fclose(out);
+    assert_non_null(strstr(text, "\"step_ns\": 9.22337e+18"));
+    assert_non_null(strstr(text, "\"one_ns\": 92233720368547760")); /* of 100 calls */
+    free(text);
     release(&pair);
 }
 
@@ -308,6 +335,7 @@ int main(void)
         cmocka_unit_test(names_are_joined_and_the_largest_change_is_first),
         cmocka_unit_test(runs_that_differ_in_kind_have_no_real_change),
         cmocka_unit_test(runs_without_steps_say_so),
+        cmocka_unit_test(times_beyond_an_integer_are_not_rounded_into_one),
         cmocka_unit_test(what_is_no_report_is_refused),
     };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/compare_series.h"
+#include "analysis/report/compare_report.h"
 #include "fake_report.h"
 #include "rkt_test.h"
 
@@ -18,11 +19,12 @@ struct point {
     int64_t transfer_ns;
 };
 
-static void read_run(const struct point *point, struct rkt_compare_run *run)
+static void read_run(const struct point *point, const char *kernel, struct rkt_compare_run *run)
 {
     struct fake_report report = {.rank_count = point->rank_count,
                                  .step_count = 6,
                                  .comm_ns = 84,
+                                 .kernels = {{kernel, 1, 9}},
                                  .collectives = {{"AllReduce", 1000, point->transfer_ns}}};
     struct rkt_error err;
     char *json;
@@ -41,13 +43,21 @@ struct made {
     struct rkt_series series;
 };
 
-static void make(const struct point points[RUNS], enum rkt_scaling told, struct made *made)
+static void make_of(const struct point points[RUNS], const char *const kernels[RUNS],
+                    enum rkt_scaling told, struct made *made)
 {
     struct rkt_error err;
 
     for (size_t i = 0; i < RUNS; i++)
-        read_run(&points[i], &made->runs[i]);
+        read_run(&points[i], kernels[i], &made->runs[i]);
     assert_rkt_ok(rkt_series_create(made->runs, RUNS, told, &made->series, &err), err);
+}
+
+static void make(const struct point points[RUNS], enum rkt_scaling told, struct made *made)
+{
+    static const char *const SAME[RUNS] = {"gemm", "gemm", "gemm", "gemm"};
+
+    make_of(points, SAME, told, made);
 }
 
 static void release(struct made *made)
@@ -132,6 +142,23 @@ static void the_same_number_of_ranks_may_come_twice(void **state)
     release(&made);
 }
 
+static void a_series_of_different_models_is_said(void **state)
+{
+    static const char *const OTHERS[RUNS] = {"another", "gemm", "another", "gemm"}; /* 8 and 4 */
+    struct rkt_caution caution;
+    struct made made;
+
+    (void)state;
+    make(WEAK, RKT_SCALING_UNKNOWN, &made);
+    assert_false(rkt_series_caution(&made.series, 0, &caution));
+    release(&made);
+    make_of(WEAK, OTHERS, RKT_SCALING_UNKNOWN, &made);
+    assert_true(rkt_series_caution(&made.series, 0, &caution));
+    assert_non_null(strstr(caution.text, "only 0 % of the kernels' time"));
+    assert_false(rkt_series_caution(&made.series, 1, &caution));
+    release(&made);
+}
+
 /* metrics.md: alpha 5, beta 0.02 of one AllReduce of 1000 bytes: 10 (N - 1) + 40 (N - 1) / N
  * are 30, 60 and 105; 187.5 with 16 ranks, 82.5 more than with 8, of which 42 / 105 are exposed. */
 static void a_ring_is_recovered_and_looked_ahead_with(void **state)
@@ -197,6 +224,7 @@ int main(void)
         cmocka_unit_test(a_strong_series_is_found),
         cmocka_unit_test(neither_is_claimed_where_work_does_something_else),
         cmocka_unit_test(the_same_number_of_ranks_may_come_twice),
+        cmocka_unit_test(a_series_of_different_models_is_said),
         cmocka_unit_test(a_ring_is_recovered_and_looked_ahead_with),
         cmocka_unit_test(a_tree_is_recovered),
         cmocka_unit_test(a_poor_fit_gives_no_outlook),
