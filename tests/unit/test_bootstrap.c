@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "analysis/bootstrap.h"
 #include "rkt_test.h"
 
+#define PAIRS 1000
 #define assert_near(is, should) assert_true(fabs((is) - (should)) < 1e-9)
 
 static const double FIVE[] = {1, 2, 3, 4, 5};
@@ -148,6 +150,67 @@ static void many_values_are_as_the_normal_distribution_says(void **state)
     }
 }
 
+/* Near enough to normal: the sum of twelve even numbers. The same ones on any machine. */
+static double next_normal(uint64_t *state)
+{
+    double sum = -6;
+
+    for (int i = 0; i < 12; i++) {
+        *state = *state * 6364136223846793005u + 1442695040888963407u;
+        sum += (double)(*state >> 33) / 2147483648.0;
+    }
+    return sum;
+}
+
+static struct rkt_sample draw(double *values, size_t count, double mean, uint64_t *state)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] = mean + next_normal(state);
+    rkt_sample_sort(values, count);
+    return sample(values, count);
+}
+
+/* Of PAIRS pairs of runs how many changes are called real. */
+static int count_real(size_t steps, double change, uint64_t *state)
+{
+    double a[50], b[50];
+    int real = 0;
+
+    for (int i = 0; i < PAIRS; i++) {
+        struct rkt_sample before = draw(a, steps, 100, state);
+        struct rkt_sample after = draw(b, steps, 100 + change, state);
+        struct rkt_estimate estimate;
+
+        assert_int_equal(
+            rkt_bootstrap_contrast(before, after, RKT_CONTRAST_DIFFERENCE, &estimate, NULL),
+            RKT_OK);
+        real += estimate.low > 0 || estimate.high < 0;
+    }
+    return real;
+}
+
+/* The table of metrics.md. */
+static void equal_runs_are_rarely_different(void **state)
+{
+    static const struct {
+        size_t steps;
+        int alarms_most; /* 5 % of PAIRS, and what chance adds */
+        int seen_least;  /* a change of two standard deviations of a step */
+    } CASES[] = {{5, 60, 600}, {7, 60, 800}, {10, 60, 900}, {20, 60, 980}, {50, 60, 1000}};
+    uint64_t random = 1;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        int alarms = count_real(CASES[i].steps, 0, &random);
+        int seen = count_real(CASES[i].steps, 2, &random);
+
+        print_message("%zu steps: %.1f %% of equal runs, %.1f %% of changes\n", CASES[i].steps,
+                      alarms * 100.0 / PAIRS, seen * 100.0 / PAIRS);
+        assert_true(alarms <= CASES[i].alarms_most);
+        assert_true(seen >= CASES[i].seen_least);
+    }
+}
+
 static void what_is_not_known_is_no_number(void **state)
 {
     static const double ZEROS[] = {0, 0, 0, 0, 0};
@@ -180,6 +243,7 @@ int main(void)
         cmocka_unit_test(intervals_of_the_worked_example),
         cmocka_unit_test(intervals_equal_those_of_all_draws),
         cmocka_unit_test(many_values_are_as_the_normal_distribution_says),
+        cmocka_unit_test(equal_runs_are_rarely_different),
         cmocka_unit_test(what_is_not_known_is_no_number),
     };
 
