@@ -70,6 +70,8 @@ static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_stor
     if (status == RKT_OK)
         status = rkt_find_gpu_use(result, &analysis->arena, err);
     if (status == RKT_OK)
+        status = rkt_find_allocator_use(result, &analysis->arena, err);
+    if (status == RKT_OK)
         status = rkt_name_waiting_lines(result, &analysis->arena, err);
     if (status == RKT_OK)
         status = rkt_find_last_arriver(result, err);

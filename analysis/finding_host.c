@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "analysis/finding_parts.h"
+#include "common/units.h"
 
 #define SHORT_SHARE 0.3      /* of the kernels: fusing them is what helps */
 #define LONG_GAP_NS 1e6      /* on average: some Python, not the pace of launches */
 #define SHAPE_CHANGES_MIN 10 /* in a hundred steps, of kernels that hold a tenth of all time */
 #define ALLOCS_MIN 1.0       /* a step */
+#define GAP_SHARE_MIN 0.3    /* of what is held */
 
 /* ---- launch gaps ---- */
 
@@ -223,6 +225,42 @@ static enum rkt_status find_allocs(struct rkt_finder *finder)
     return RKT_OK;
 }
 
+/* The rank whose allocator holds most that nobody uses; NULL none. */
+static const struct rkt_rank_result *widest_gap(const struct rkt_result *result)
+{
+    const struct rkt_rank_result *most = NULL;
+
+    for (size_t r = 0; r < result->rank_count; r++) {
+        const struct rkt_rank_result *rank = &result->ranks[r];
+
+        if (rank->allocator && (!most || rank->allocator->gap_bytes > most->allocator->gap_bytes))
+            most = rank;
+    }
+    return most;
+}
+
+/* Costs no time by itself: why memory runs out, and is taken from CUDA inside steps. */
+static enum rkt_status find_allocator_gap(struct rkt_finder *finder)
+{
+    const struct rkt_rank_result *rank = widest_gap(finder->result);
+    char gap[32];
+    char reserved[32];
+
+    if (!rank || (double)rank->allocator->gap_bytes <
+                     GAP_SHARE_MIN * (double)rank->allocator->reserved_bytes)
+        return RKT_OK;
+    rkt_format_bytes(rank->allocator->gap_bytes, gap, sizeof(gap));
+    rkt_format_bytes(rank->allocator->reserved_bytes, reserved, sizeof(reserved));
+    return rkt_add_finding(finder, "allocator_gap", RKT_SEVERITY_INFO, NULL,
+                           "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; shapes that stay the "
+                           "same; a larger batch may fit",
+                           "PyTorch's allocator holds up to %s that no tensor uses, of up to %s "
+                           "(rank %u)",
+                           gap, reserved, rank->rank)
+               ? RKT_OK
+               : RKT_ERR_NOMEM;
+}
+
 /* ---- input ---- */
 
 static int64_t input_of(const struct rkt_window *window, size_t rank, const void *ctx)
@@ -288,6 +326,8 @@ enum rkt_status rkt_find_host_causes(struct rkt_finder *finder)
         status = find_syncs(finder);
     if (status == RKT_OK)
         status = find_allocs(finder);
+    if (status == RKT_OK)
+        status = find_allocator_gap(finder);
     if (status == RKT_OK)
         status = find_input(finder);
     return status == RKT_OK ? find_unknown(finder) : status;

@@ -8,8 +8,8 @@
  *   finding.c           the order of the rules, and of what they find
  *   finding_loss.c      how much a part of the steps takes, and at most saves
  *   finding_copies.c    exposed_copies, one_stream
- *   finding_host.c      launch_gaps, host_code, changing_shapes, hidden_sync, device_alloc, input,
- *                       unknown_idle
+ *   finding_host.c      launch_gaps, host_code, changing_shapes, hidden_sync, device_alloc,
+ *                       allocator_gap, input, unknown_idle
  *   finding_comm.c      communication, imbalance, straggler
  *   finding_link.c      slow_link
  *   finding_capture.c   what limits the numbers themselves

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "analysis/stages.h"
+#include "analysis/steady.h"
 #include "analysis/time_find.h"
 
 /* Sums while samples are added. */
@@ -127,23 +128,6 @@ const struct rkt_event_device *rkt_gpu_device(const struct rkt_rank_trace *trace
 
 /* ---- the stage ---- */
 
-/* The steady steps; without them the run. */
-static void find_stretch(const struct rkt_rank_result *rank, int64_t *start_ns, int64_t *end_ns)
-{
-    bool is_found = false;
-
-    *start_ns = rank->run.start_ns;
-    *end_ns = rank->run.end_ns;
-    for (size_t i = 0; i < rank->step_count && rank->step_source != RKT_STEPS_WINDOW; i++) {
-        if (!rkt_step_counts(&rank->steps[i]))
-            continue;
-        if (!is_found)
-            *start_ns = rank->steps[i].window.start_ns;
-        *end_ns = rank->steps[i].window.end_ns;
-        is_found = true;
-    }
-}
-
 /* What is sampled when it changes holds until it does: the last one before the end. */
 static void hold_steady(const struct rkt_rank_trace *trace, int64_t end_ns, struct rkt_gpu_use *use)
 {
@@ -173,7 +157,7 @@ static enum rkt_status find_use(struct rkt_rank_result *rank, struct rkt_arena *
     gpus = RKT_ARENA_ARRAY(arena, struct rkt_gpu_use, count);
     if (!gpus)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the use of %zu GPUs", count);
-    find_stretch(rank, &start_ns, &end_ns);
+    rkt_steady_stretch(rank, &start_ns, &end_ns);
     for (size_t i = 0; i < count; i++) {
         gpus[i] = rkt_gpu_use_over(rank->trace, ids[i], start_ns, end_ns);
         hold_steady(rank->trace, end_ns, &gpus[i]);

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/allocator_use.h"
 #include "analysis/gpu_use.h"
 #include "analysis/rank_trace.h"
 #include "analysis/sync_lines.h"
@@ -186,9 +187,10 @@ struct rkt_rank_result {
     enum rkt_step_source step_source;
     bool lacks_step_range; /* no range of its is named as --step-range asks */
     enum rkt_phase_source phase_source;
-    const struct rkt_gpu_use *gpus;         /* over the steady steps; main GPU first */
-    size_t gpu_count;                       /* 0: no samples */
-    const struct rkt_sync_line *sync_lines; /* that wait in the steady steps, longest first */
+    const struct rkt_gpu_use *gpus;            /* over the steady steps; main GPU first */
+    size_t gpu_count;                          /* 0: no samples */
+    const struct rkt_allocator_use *allocator; /* in the steady steps; NULL: not recorded */
+    const struct rkt_sync_line *sync_lines;    /* that wait in the steady steps, longest first */
     size_t sync_line_count;
     int64_t gain_ns;                 /* mean over steps, were it like its peers; RKT_NA */
     const struct rkt_tables *tables; /* by segment; NULL until it is measured, likewise: */

@@ -100,6 +100,10 @@ enum rkt_status rkt_find_efficiency(struct rkt_result *result,
 enum rkt_status rkt_find_gpu_use(struct rkt_result *result, struct rkt_arena *arena,
                                  struct rkt_error *err);
 
+/* allocator_use.c: what each rank's allocator holds in the steady steps; after straggler, likewise. */
+enum rkt_status rkt_find_allocator_use(struct rkt_result *result, struct rkt_arena *arena,
+                                       struct rkt_error *err);
+
 /* sync_lines.c: the lines that wait for the GPU in each rank's steady steps; after straggler. */
 enum rkt_status rkt_name_waiting_lines(struct rkt_result *result, struct rkt_arena *arena,
                                        struct rkt_error *err);

@@ -51,6 +51,22 @@ struct rkt_steady rkt_steady_of(const struct rkt_rank_result *rank)
     return sum;
 }
 
+void rkt_steady_stretch(const struct rkt_rank_result *rank, int64_t *start_ns, int64_t *end_ns)
+{
+    bool is_found = false;
+
+    *start_ns = rank->run.start_ns;
+    *end_ns = rank->run.end_ns;
+    for (size_t i = 0; i < rank->step_count && rank->step_source != RKT_STEPS_WINDOW; i++) {
+        if (!rkt_step_counts(&rank->steps[i]))
+            continue;
+        if (!is_found)
+            *start_ns = rank->steps[i].window.start_ns;
+        *end_ns = rank->steps[i].window.end_ns;
+        is_found = true;
+    }
+}
+
 void rkt_steady_add(struct rkt_steady *to, const struct rkt_steady *from)
 {
     to->step_count += from->step_count;

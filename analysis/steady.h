@@ -29,6 +29,9 @@ struct rkt_steady {
 
 struct rkt_steady rkt_steady_of(const struct rkt_rank_result *rank);
 
+/* From the first steady step to the end of the last; without them the run. */
+void rkt_steady_stretch(const struct rkt_rank_result *rank, int64_t *start_ns, int64_t *end_ns);
+
 /* Adds `from` to the sums of `to`; step_count too. */
 void rkt_steady_add(struct rkt_steady *to, const struct rkt_steady *from);
 

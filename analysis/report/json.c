@@ -199,6 +199,22 @@ static void put_sync_lines(struct rkt_json *json, const struct rkt_rank_result *
     rkt_json_end(json);
 }
 
+/* null: nothing tells. */
+static void put_allocator(struct rkt_json *json, const struct rkt_allocator_use *use)
+{
+    if (!use) {
+        rkt_json_null(json, "allocator");
+        return;
+    }
+    rkt_json_begin_object(json, "allocator");
+    rkt_json_u64(json, "device_id", use->device_id);
+    rkt_json_u64(json, "reserved_bytes", use->reserved_bytes);
+    rkt_json_u64(json, "allocated_bytes", use->allocated_bytes);
+    rkt_json_u64(json, "gap_bytes", use->gap_bytes);
+    put_ns(json, "gap_ns", use->gap_ns);
+    rkt_json_end(json);
+}
+
 static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result *rank)
 {
     rkt_json_begin_object(json, NULL);
@@ -219,6 +235,7 @@ static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result 
         rkt_json_null(json, "outside");
     put_ns(json, "gain_ns", rank->gain_ns);
     rkt_json_put_gpus(json, rank);
+    put_allocator(json, rank->allocator);
     put_sync_lines(json, rank);
     rkt_json_begin_array(json, "steps");
     for (size_t i = 0; i < rank->step_count; i++)

@@ -27,6 +27,7 @@ rkt_test(unit_bucket_table SOURCES test_bucket_table.c fake_run.c LINK rkt_analy
 rkt_test(unit_lane SOURCES test_lane.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_whatif SOURCES test_whatif.c fake_job.c fake_run.c LINK rkt_analysis m LABELS unit)
 rkt_test(unit_replay SOURCES test_replay.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_allocator_use SOURCES test_allocator_use.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_gpu_use SOURCES test_gpu_use.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_host_view SOURCES test_host_view.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_sync_lines SOURCES test_sync_lines.c fake_run.c LINK rkt_analysis LABELS unit)

@@ -454,6 +454,29 @@ static void a_host_view_has_findings_of_its_own(void **state)
     fake_run_release(&run);
 }
 
+/* Held is 10: with 3 of it free that is said, with less it is not. */
+static void memory_that_the_allocator_holds_for_nobody_is_info(void **state)
+{
+    struct rkt_allocator_use uses[] = {{.reserved_bytes = 10 << 20, .gap_bytes = 1 << 20},
+                                       {.reserved_bytes = 10 << 20, .gap_bytes = 2 << 20}};
+    const struct rkt_finding *finding;
+    struct fake_run run;
+
+    (void)state;
+    make_run(&run, 2);
+    assert_null(find_id(find(&run), "allocator_gap"));
+    run.result.ranks[0].allocator = &uses[0];
+    run.result.ranks[1].allocator = &uses[1];
+    assert_null(find_id(find(&run), "allocator_gap"));
+    uses[1].gap_bytes = 3 << 20;
+    finding = find_id(find(&run), "allocator_gap");
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, RKT_SEVERITY_INFO);
+    assert_non_null(
+        strstr(finding->what, "3.000 MiB that no tensor uses, of up to 10.00 MiB (rank 1)"));
+    fake_run_release(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,6 +496,7 @@ int main(void)
         cmocka_unit_test(launches_that_all_wait_are_a_setting),
         cmocka_unit_test(what_limits_the_numbers_is_said),
         cmocka_unit_test(a_host_view_has_findings_of_its_own),
+        cmocka_unit_test(memory_that_the_allocator_holds_for_nobody_is_info),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
