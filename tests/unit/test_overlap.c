@@ -126,16 +126,16 @@ static void copies_to_the_gpu_under_backward_are_a_later_steps_input(void **stat
     fake_add_step(&run, 0, 0, 1000);
     add_copy(&run, RKT_COPY_HTOD, 40, 100, 0); /* its own input */
     add_compute(&run, 100, 300, 10, RKT_PHASE_FORWARD);
-    add_copy(&run, RKT_COPY_HTOD, 280, 380, 1); /* 80 under backward, the gap in it counts */
+    add_copy(&run, RKT_COPY_HTOD, 270, 380, 1); /* 80 under backward, the gap in it counts */
     add_compute(&run, 300, 500, 20, RKT_PHASE_BACKWARD);
     add_copy(&run, RKT_COPY_DTOH, 400, 450, 0);
     add_copy(&run, RKT_COPY_HTOD, 490, 530, 1); /* all of it */
     add_compute(&run, 520, 700, 30, RKT_PHASE_BACKWARD);
     add_copy(&run, RKT_COPY_HTOD, 980, 1050, 1); /* its part in the window: 20 */
-    run.result.ranks[0].steps[0].window.copy_by_kind_ns[RKT_COPY_PART_HTOD] = 60 + 100 + 40 + 20;
+    run.result.ranks[0].steps[0].window.copy_by_kind_ns[RKT_COPY_PART_HTOD] = 60 + 110 + 40 + 20;
     overlap = overlap_of_step(&run);
     assert_int_equal(overlap->prefetch_ns, 80 + 40);
-    assert_true(fabs(overlap->prefetch_ratio - 120.0 / 220) < 1e-9);
+    assert_true(fabs(overlap->prefetch_ratio - 120.0 / 230) < 1e-9);
     fake_run_release(&run);
 }
 
