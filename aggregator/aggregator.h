@@ -45,6 +45,7 @@ struct rkt_aggregator_config {
     const char *master_address; /* on loan; of that host, where its name is not known; NULL: none */
     uint16_t master_port;       /* free on this host a moment ago */
     const int *leaders;         /* by rank: who leads its group; copied. NULL: rank 0 leads all */
+    uint32_t clock_star_max;    /* nodes that measure against rank 0; 0: RKT_CLOCK_STAR_MAX */
     bool is_sharded;            /* leaders write files of their own, where rank 0 sees them */
     bool is_per_node;
     bool is_abort_on_failure;

@@ -117,6 +117,7 @@ static void keep(struct rkt_clock_answer *answer, int rank, const struct rkt_clo
         event->clock_exchange.t2_ns = done->kept[i].t2_ns;
         event->clock_exchange.t3_ns = done->kept[i].t3_ns;
         event->clock_exchange.burst = done->burst;
+        event->clock_exchange.peer_source = done->seq;
     }
 }
 

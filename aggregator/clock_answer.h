@@ -3,12 +3,14 @@
 #define RKT_AGGREGATOR_CLOCK_ANSWER_H
 
 /*
- * clock_answer - rank 0's side of the ping-pong: the reference clock.
+ * clock_answer - the other side of clock_probe's ping-pong: rank 0, which is the reference, or the
+ * sidecar of a clock parent.
  *
  * Bursts are served one child at a time, in order of their requests: two at once would delay
  * each other. While one is served this spins, RKT_ANSWER_SPIN_NS at most, and no
  * longer than clock_burst.h has patience once the child is silent. Of every burst the
- * exchanges that decide are kept, for the alignment at the end (the sidecars store all).
+ * exchanges that decide are kept, for the alignment at the end (the sidecars store all); rank 0 gets
+ * them of bursts with parents too.
  *
  * Threads: one. Memory: two events per burst and rank.
  */

@@ -33,14 +33,14 @@
 
 /*
  * Who measures against whom. Nodes are numbered as they join; 0 is the reference. The first
- * RKT_CLOCK_STAR_MAX measure against it, those that follow against one of these, and all along, but
+ * `star_max` (RKT_CLOCK_STAR_MAX, unless the user says otherwise) measure against it, those that follow against one of these, and all along, but
  * rarely, against the reference too. A parent then spins 0.3 % of a core (common/doc/clocks.md).
  */
 #define RKT_CLOCK_STAR_MAX 64u
 
-static inline uint32_t rkt_clock_parent(uint32_t node)
+static inline uint32_t rkt_clock_parent(uint32_t node, uint32_t star_max)
 {
-    return node <= RKT_CLOCK_STAR_MAX ? 0 : 1 + node % RKT_CLOCK_STAR_MAX;
+    return node <= star_max ? 0 : 1 + node % star_max;
 }
 
 struct rkt_clock_node {

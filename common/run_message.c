@@ -12,6 +12,7 @@
 #define STEP_BYTES 8u      /* behind the texts, where there is one */
 #define LEADER_BYTES 4u    /* behind those, where there is one */
 #define RUN_ID_BYTES 8u
+#define CLOCK_PARENT_BYTES 4u
 #define CLOCK_HEAD_BYTES 28u
 #define STAMPS_BYTES 32u
 
@@ -62,6 +63,10 @@ static uint8_t *put_numbers(uint8_t *at, const struct rkt_run_message *message)
         rkt_put_u64(at, message->run_id);
         at += RUN_ID_BYTES;
     }
+    if (message->flags & RKT_RUN_FLAG_HAS_CLOCK_PARENT) {
+        rkt_put_u32(at, message->clock_parent);
+        at += CLOCK_PARENT_BYTES;
+    }
     return at;
 }
 
@@ -71,8 +76,9 @@ static bool get_numbers(const uint8_t *at, const uint8_t *end, struct rkt_run_me
     size_t step_bytes = message->flags & RKT_RUN_FLAG_HAS_STEP ? STEP_BYTES : 0;
     size_t leader_bytes = message->flags & RKT_RUN_FLAG_HAS_LEADER ? LEADER_BYTES : 0;
     size_t run_id_bytes = message->flags & RKT_RUN_FLAG_HAS_RUN_ID ? RUN_ID_BYTES : 0;
+    size_t parent_bytes = message->flags & RKT_RUN_FLAG_HAS_CLOCK_PARENT ? CLOCK_PARENT_BYTES : 0;
 
-    if ((size_t)(end - at) < step_bytes + leader_bytes + run_id_bytes)
+    if ((size_t)(end - at) < step_bytes + leader_bytes + run_id_bytes + parent_bytes)
         return false;
     if (step_bytes > 0)
         message->step = rkt_get_u64(at);
@@ -80,6 +86,8 @@ static bool get_numbers(const uint8_t *at, const uint8_t *end, struct rkt_run_me
         message->leader = rkt_get_u32(at + step_bytes);
     if (run_id_bytes > 0)
         message->run_id = rkt_get_u64(at + step_bytes + leader_bytes);
+    if (parent_bytes > 0)
+        message->clock_parent = rkt_get_u32(at + step_bytes + leader_bytes + run_id_bytes);
     return true;
 }
 

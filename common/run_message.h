@@ -31,9 +31,12 @@
  *                                    <-      SHARD_CLOSE: all are flushed
  *     SHARD_CLOSED (0: it is whole)  ->
  *
- * A clock burst, one child at a time; while it lasts both sides poll without sleeping:
+ * A clock burst with rank 0 or a clock parent, one child at a time; while it lasts both sides poll without
+ * sleeping:
  *
  *     REQUEST  ->  <-  READY;  PING (t1) -> (t2, t3)  <- PONG (t4), many times;  DONE  ->
+ *
+ * DONE has the stamps that rank 0 aligns by. After a burst with another it goes to rank 0 too.
  *
  * Threads: any; no state.
  */
@@ -92,6 +95,8 @@ enum rkt_run_flag {
     RKT_RUN_FLAG_HAS_LEADER = 64,  /* WELCOME: the message has a leader */
     RKT_RUN_FLAG_SHARDED = 128,    /* WELCOME: leaders write files */
     RKT_RUN_FLAG_HAS_RUN_ID = 256, /* WELCOME: the message has a run_id */
+    RKT_RUN_FLAG_CLOCK_PARENT = 512, /* WELCOME: others may measure their clocks against yours */
+    RKT_RUN_FLAG_HAS_CLOCK_PARENT = 1024, /* WELCOME: the message has a clock_parent */
 };
 
 struct rkt_run_message {
@@ -109,11 +114,12 @@ struct rkt_run_message {
      * its start. WINDOW: the one with which the order takes effect; none: at once.
      */
     uint64_t step;
-    uint32_t leader;  /* where the flags say so: the rank that frames go to */
-    uint64_t run_id;  /* where the flags say so: of all files of this run */
-    char boot_id[40]; /* HELLO: two sidecars with equal ids and namespaces share a clock */
-    char host[128];   /* HELLO, WELCOME: the sender's host */
-    char text[128];   /* REFUSED: why */
+    uint32_t leader;       /* where the flags say so: the rank that frames go to */
+    uint64_t run_id;       /* where the flags say so: of all files of this run */
+    uint32_t clock_parent; /* where the flags say so: the rank to measure one's clock against */
+    char boot_id[40];      /* HELLO: two sidecars with equal ids and namespaces share a clock */
+    char host[128];        /* HELLO, WELCOME: the sender's host */
+    char text[128];        /* REFUSED: why */
 };
 
 #define RKT_RUN_MESSAGE_BYTES_MAX 512u
@@ -151,9 +157,10 @@ struct rkt_clock_message {
     uint16_t type; /* enum rkt_burst_type */
     uint16_t kept_count;
     uint32_t burst;
-    uint32_t seq;   /* PING, PONG: of the exchange within its burst */
-    uint64_t t2_ns; /* PONG */
-    uint64_t t3_ns; /* PONG */
+    uint32_t
+        seq; /* PING, PONG: of the exchange within its burst; DONE: whom it was with, a source */
+    uint64_t t2_ns;                                   /* PONG */
+    uint64_t t3_ns;                                   /* PONG */
     struct rkt_clock_stamps kept[RKT_CLOCK_KEPT_MAX]; /* DONE */
 };
 

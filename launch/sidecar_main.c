@@ -17,6 +17,7 @@
 #include "agent/sidecar/sidecar.h"
 #include "agent/sidecar/spool.h"
 #include "aggregator/aggregator.h"
+#include "aggregator/clock_answer.h"
 #include "aggregator/relay.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -47,6 +48,7 @@ struct program {
     struct rkt_sidecar *sidecar;
     struct rkt_aggregator *aggregator; /* rank 0 */
     struct rkt_relay *relay;           /* leaders of groups */
+    struct rkt_clock_answer *clocks;   /* clock parents */
     struct rkt_pace pace;
     bool has_no_relay; /* there should be one, and cannot */
     bool has_said_closed;
@@ -128,6 +130,7 @@ static enum rkt_status create_aggregator(struct program *program, struct rkt_err
         .is_per_node = program->options.per_node,
         .is_abort_on_failure = program->options.is_abort_on_failure,
         .needs_sync = program->options.needs_sync,
+        .clock_star_max = program->options.clock_star,
         .window_delay_ns = program->options.window_plan.delay_ns,
         .window_duration_ns = program->options.window_plan.duration_ns,
     };
@@ -306,6 +309,24 @@ static bool step_relay(struct program *program, uint64_t now_ns)
     return program->relay && rkt_relay_step(program->relay, now_ns);
 }
 
+static uint64_t read_raw(void *ctx)
+{
+    (void)ctx;
+    return rkt_now_raw_ns();
+}
+
+/* Where memory is out its children hear nothing, and measure against rank 0 after a while. */
+static bool step_clocks(struct program *program)
+{
+    struct rkt_error err = {0};
+
+    if (!program->clocks && rkt_sidecar_is_clock_parent(program->sidecar) &&
+        rkt_clock_answer_create(program->transport, read_raw, NULL, &program->clocks, &err) !=
+            RKT_OK)
+        return false;
+    return program->clocks && rkt_clock_answer_step(program->clocks, &err);
+}
+
 static bool is_done(const struct program *program, struct rkt_sidecar_leave *leave_out)
 {
     return rkt_sidecar_has_left(program->sidecar, leave_out) &&
@@ -325,6 +346,7 @@ static struct rkt_sidecar_leave loop(struct program *program)
         rkt_step_limit_begin(STEP_CPU_NS_MAX);
         rkt_sidecar_step(program->sidecar, now_ns, &activity);
         activity.wants_soon |= step_relay(program, now_ns);
+        activity.wants_soon |= step_clocks(program);
         if (program->aggregator) {
             activity.wants_now |= rkt_aggregator_step(program->aggregator, now_ns);
             step_end(program, now_ns);
@@ -341,6 +363,7 @@ static void destroy(struct program *program, bool is_clean)
 {
     rkt_sidecar_destroy(program->sidecar);
     rkt_relay_destroy(program->relay);
+    rkt_clock_answer_destroy(program->clocks);
     rkt_aggregator_destroy(program->aggregator);
     rkt_transport_destroy(program->transport, is_clean);
     if (program->listen_fd >= 0) { /* else the socket there is another's */

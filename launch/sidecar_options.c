@@ -33,6 +33,8 @@ static const struct rkt_option OPTIONS[] = {
      "rank 0: acknowledge records when they are on the disk, not when they are written"},
     {"fan-in", 0, "RANKTRACE_FAN_IN", RKT_OPTION_STRING, FIELD(fan_in), "HOW", "auto",
      "rank 0: which sidecars send to it: star, tree, tree:K or auto"},
+    {"clock-star", 0, "RANKTRACE_CLOCK_STAR", RKT_OPTION_U32, FIELD(clock_star), "N", "64",
+     "rank 0: nodes that measure their clocks against its own; further ones do against these"},
     {"store", 0, "RANKTRACE_STORE", RKT_OPTION_STRING, FIELD(store), "HOW", "auto",
      "rank 0: whether leaders write files of their own: single, sharded or auto"},
     {"queue-bytes", 0, "RANKTRACE_QUEUE_BYTES", RKT_OPTION_BYTES, FIELD(queue_bytes), "SIZE",
@@ -99,6 +101,8 @@ static enum rkt_status check(struct rkt_sidecar_options *options, struct rkt_err
     options->capture_config.is_closed = options->window_plan.is_closed;
     if (!options->socket || options->socket[0] == '\0')
         return rkt_fail(err, RKT_ERR_INVALID, "option '--socket' is missing");
+    if (options->clock_star < 1)
+        return rkt_fail(err, RKT_ERR_INVALID, "option '--clock-star': less than 1");
     if (options->queue_bytes < QUEUE_BYTES_MIN)
         return rkt_fail(err, RKT_ERR_INVALID, "option '--queue-bytes': less than 1MiB");
     options->is_abort_on_failure = strcmp(options->on_failure, "abort") == 0;

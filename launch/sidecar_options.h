@@ -32,6 +32,7 @@ struct rkt_sidecar_options {
     uint64_t queue_bytes;
     uint64_t spool_bytes;
     const char *fan_in;
+    uint32_t clock_star;
     const char *store;
     const char *spool_dir; /* NULL: the output folder, or where that is none, TMPDIR */
     uint64_t heap_bytes;

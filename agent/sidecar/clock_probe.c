@@ -5,19 +5,31 @@
 
 #include "common/clock.h"
 #include "common/clock_burst.h"
+#include "common/log.h"
 #include "common/run_message.h"
 
 #define ANSWER_LIMIT_NS UINT64_C(2000000000)
+#define SILENT_BURSTS_MAX 3u
+#define REFERENCE_RANK 0
+
+/* One whom this clock is measured against. Its rank is also its sidecar's source (run_message.h). */
+struct edge {
+    int rank;
+    struct rkt_clock_schedule schedule;
+    uint32_t silent_count; /* bursts in a row without an answer */
+    bool has_width;        /* some burst had an exchange */
+};
 
 struct rkt_clock_probe {
     struct rkt_clock_probe_config config;
-    struct rkt_clock_schedule schedule;
+    struct edge edges[2]; /* with a parent: it, and the reference */
+    size_t edge_count;
 
     /* the burst under way or last */
+    struct edge *edge;
     bool is_asking;  /* REQUEST is out */
     bool is_waiting; /* the burst is over, but for the answer to its first PING */
     uint64_t asked_ns;
-    bool has_width; /* some burst had an exchange */
     uint32_t burst;
     uint32_t exchange_count;
     struct rkt_clock_limits limits;
@@ -37,7 +49,10 @@ enum rkt_status rkt_clock_probe_create(const struct rkt_clock_probe_config *conf
     if (!probe)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the clock probe");
     probe->config = *config;
-    rkt_clock_schedule_init(&probe->schedule, config->seed, RKT_CLOCK_PERIOD_NS);
+    probe->edges[0].rank = REFERENCE_RANK;
+    rkt_clock_schedule_init(&probe->edges[0].schedule, config->seed, RKT_CLOCK_PERIOD_NS);
+    probe->edge_count = 1;
+    probe->edge = &probe->edges[0];
     *probe_out = probe;
     return RKT_OK;
 }
@@ -47,26 +62,41 @@ void rkt_clock_probe_destroy(struct rkt_clock_probe *probe)
     free(probe);
 }
 
+void rkt_clock_probe_set_parent(struct rkt_clock_probe *probe, int parent)
+{
+    probe->edges[0].rank = parent;
+    probe->edges[1] = (struct edge){.rank = REFERENCE_RANK};
+    rkt_clock_schedule_init(&probe->edges[1].schedule, ~probe->config.seed,
+                            RKT_CLOCK_DIRECT_PERIOD_NS);
+    probe->edge_count = 2;
+}
+
 void rkt_clock_probe_schedule(struct rkt_clock_probe *probe, uint32_t burst_count, uint64_t gap_ns,
                               bool repeats)
 {
-    rkt_clock_schedule_start(&probe->schedule, burst_count, gap_ns, repeats, now_ns(probe));
+    for (size_t i = 0; i < probe->edge_count; i++)
+        rkt_clock_schedule_start(&probe->edges[i].schedule, burst_count, gap_ns, repeats,
+                                 now_ns(probe));
     probe->is_asking = false;
     probe->is_waiting = false;
 }
 
 bool rkt_clock_probe_is_idle(const struct rkt_clock_probe *probe)
 {
-    return rkt_clock_schedule_is_idle(&probe->schedule) && !probe->is_asking && !probe->is_waiting;
+    bool is_idle = !probe->is_asking && !probe->is_waiting;
+
+    for (size_t i = 0; i < probe->edge_count; i++)
+        is_idle = is_idle && rkt_clock_schedule_is_idle(&probe->edges[i].schedule);
+    return is_idle;
 }
 
-static enum rkt_status say(struct rkt_clock_probe *probe, struct rkt_clock_message *message,
+static enum rkt_status say(struct rkt_clock_probe *probe, int to, struct rkt_clock_message *message,
                            struct rkt_error *err)
 {
     uint8_t buf[RKT_CLOCK_MESSAGE_BYTES_MAX];
 
     message->burst = probe->burst;
-    return rkt_transport_send(probe->config.transport, 0, RKT_TAG_CLOCK_UP, buf,
+    return rkt_transport_send(probe->config.transport, to, RKT_TAG_CLOCK_UP, buf,
                               rkt_clock_message_encode(message, buf), err);
 }
 
@@ -101,9 +131,9 @@ static bool ping(struct rkt_clock_probe *probe, struct rkt_error *err)
     *event =
         (struct rkt_event){.kind = RKT_EVENT_CLOCK_EXCHANGE, .clock_id = RKT_CLOCK_MONOTONIC_RAW};
     event->clock_exchange.burst = probe->burst;
-    event->clock_exchange.peer_source = probe->config.peer_source;
+    event->clock_exchange.peer_source = (uint32_t)probe->edge->rank;
     event->start_ns = now_ns(probe);
-    return say(probe, &message, err) == RKT_OK;
+    return say(probe, probe->edge->rank, &message, err) == RKT_OK;
 }
 
 /* True when the answer to the last PING is there; its end is now in any case. */
@@ -123,7 +153,7 @@ static bool take_pong(struct rkt_clock_probe *probe)
     return true;
 }
 
-/* One ping-pong; false when the burst's time is up, or rank 0 spins no more. */
+/* One ping-pong; false when the burst's time is up, or the other side spins no more. */
 static bool exchange(struct rkt_clock_probe *probe, uint64_t limit_ns, struct rkt_error *err)
 {
     const struct rkt_event *event = next_exchange(probe);
@@ -149,33 +179,38 @@ static void keep_stamps(const struct rkt_event *event, struct rkt_clock_stamps *
                                         .t4_ns = event->end_ns};
 }
 
-/* Tell rank 0 what decides. */
+/* Tell rank 0 what decides; a parent, just that it need not spin any more. */
 static void say_done(struct rkt_clock_probe *probe, struct rkt_error *err)
 {
-    struct rkt_clock_message done = {.type = RKT_BURST_DONE};
+    struct rkt_clock_message done = {.type = RKT_BURST_DONE, .seq = (uint32_t)probe->edge->rank};
     size_t lower = 0, upper = 0;
 
+    if (probe->edge->rank != REFERENCE_RANK)
+        (void)say(probe, probe->edge->rank, &done, err);
     if (rkt_clock_burst_keep(probe->exchanges, probe->exchange_count, &lower, &upper)) {
         keep_stamps(&probe->exchanges[lower], &done.kept[0]);
         keep_stamps(&probe->exchanges[upper], &done.kept[1]);
         done.kept_count = 2;
     }
-    (void)say(probe, &done, err);
+    (void)say(probe, REFERENCE_RANK, &done, err);
 }
 
 static void end_burst(struct rkt_clock_probe *probe, struct rkt_error *err)
 {
     say_done(probe, err);
     probe->is_waiting = false;
-    probe->has_width |= probe->exchange_count > 0;
+    if (probe->exchange_count > 0) {
+        probe->edge->has_width = true;
+        probe->edge->silent_count = 0;
+    }
     for (uint32_t i = 0; i < probe->exchange_count; i++)
         (void)probe->config.on_exchange(probe->config.exchange_ctx, &probe->exchanges[i], err);
-    rkt_clock_schedule_burst(&probe->schedule, rkt_clock_limits_width_ns(&probe->limits),
+    rkt_clock_schedule_burst(&probe->edge->schedule, rkt_clock_limits_width_ns(&probe->limits),
                              probe->exchange_count, now_ns(probe));
 }
 
 /*
- * Where other processes take all cores, rank 0 may not get its turn within a burst. A late answer
+ * Where other processes take all cores, the other side may not get its turn within a burst. A late answer
  * makes a wide exchange: better than none, so it is waited for as long as there is no other.
  */
 static void run_burst(struct rkt_clock_probe *probe, struct rkt_error *err)
@@ -185,23 +220,55 @@ static void run_burst(struct rkt_clock_probe *probe, struct rkt_error *err)
     probe->is_asking = false;
     probe->exchange_count = 0;
     probe->limits = (struct rkt_clock_limits){0};
-    while (!rkt_clock_schedule_is_enough(&probe->schedule, &probe->limits, probe->exchange_count) &&
+    while (!rkt_clock_schedule_is_enough(&probe->edge->schedule, &probe->limits,
+                                         probe->exchange_count) &&
            exchange(probe, limit_ns, err)) {
     }
-    if (probe->exchange_count > 0 || probe->has_width)
+    if (probe->exchange_count > 0 || probe->edge->has_width)
         end_burst(probe, err);
     else
         probe->is_waiting = true;
+}
+
+/* NULL: none is. A parent comes first; there are pauses between its bursts. */
+static struct edge *due_edge(struct rkt_clock_probe *probe)
+{
+    uint64_t at_ns = now_ns(probe);
+
+    for (size_t i = 0; i < probe->edge_count; i++) {
+        if (rkt_clock_schedule_is_due(&probe->edges[i].schedule, at_ns))
+            return &probe->edges[i];
+    }
+    return NULL;
+}
+
+/* Nobody answered. A parent that is gone does not come back. */
+static void end_silent_burst(struct rkt_clock_probe *probe)
+{
+    struct edge *edge = probe->edge;
+
+    probe->is_asking = false;
+    probe->exchange_count = 0;
+    rkt_clock_schedule_burst(&edge->schedule, INT64_MAX, 0, now_ns(probe));
+    if (++edge->silent_count < SILENT_BURSTS_MAX || edge->rank == REFERENCE_RANK)
+        return;
+    rkt_log(RKT_LOG_WARN, "sidecar", "the clock's parent is silent: rank 0 takes its place",
+            "parent=%d", edge->rank);
+    *edge = (struct edge){.rank = REFERENCE_RANK, .schedule = edge->schedule};
+    probe->edge_count = 1;
 }
 
 static bool ask(struct rkt_clock_probe *probe, struct rkt_error *err)
 {
     struct rkt_clock_message request = {.type = RKT_BURST_REQUEST};
 
-    if (!rkt_clock_schedule_is_due(&probe->schedule, now_ns(probe)))
+    struct edge *edge = due_edge(probe);
+
+    if (!edge)
         return false;
+    probe->edge = edge;
     probe->burst++;
-    if (say(probe, &request, err) != RKT_OK)
+    if (say(probe, edge->rank, &request, err) != RKT_OK)
         return false;
     probe->is_asking = true;
     probe->asked_ns = now_ns(probe);
@@ -222,9 +289,7 @@ bool rkt_clock_probe_step(struct rkt_clock_probe *probe, struct rkt_error *err)
     } else if (hear(probe, RKT_BURST_READY, &ready) == RKT_OK) {
         run_burst(probe, err);
     } else if (is_late) {
-        probe->is_asking = false;
-        probe->exchange_count = 0;
-        rkt_clock_schedule_burst(&probe->schedule, INT64_MAX, 0, now_ns(probe));
+        end_silent_burst(probe);
     }
     return true;
 }

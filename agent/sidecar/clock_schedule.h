@@ -18,6 +18,7 @@
 #include "common/clock_burst.h"
 
 #define RKT_CLOCK_PERIOD_NS UINT64_C(10000000000)
+#define RKT_CLOCK_DIRECT_PERIOD_NS UINT64_C(120000000000) /* of a child with the reference itself */
 
 struct rkt_clock_schedule {
     uint64_t random_state;

@@ -32,7 +32,6 @@ static enum rkt_status create_probe(struct rkt_sidecar *sidecar, struct rkt_erro
 {
     struct rkt_clock_probe_config config = {
         .transport = sidecar->config.transport,
-        .peer_source = 0,
         .seed = (uint64_t)getpid() * 2654435761u,
         .clock = read_raw,
         .on_exchange = rkt_own_source_add,
@@ -368,6 +367,11 @@ bool rkt_sidecar_is_leader(const struct rkt_sidecar *sidecar, struct rkt_sidecar
     lead_out->has_shard = (welcome->flags & RKT_RUN_FLAG_SHARDED) != 0;
     lead_out->run_id = welcome->run_id;
     return true;
+}
+
+bool rkt_sidecar_is_clock_parent(const struct rkt_sidecar *sidecar)
+{
+    return (sidecar->link.welcome.flags & RKT_RUN_FLAG_CLOCK_PARENT) != 0;
 }
 
 bool rkt_sidecar_has_left(const struct rkt_sidecar *sidecar, struct rkt_sidecar_leave *leave_out)

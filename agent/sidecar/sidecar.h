@@ -72,6 +72,9 @@ struct rkt_sidecar_lead {
 /* Rank 0 made it the leader of a group: its process also has to relay (aggregator/relay.h). */
 bool rkt_sidecar_is_leader(const struct rkt_sidecar *sidecar, struct rkt_sidecar_lead *lead_out);
 
+/* Likewise: its process also has to answer clocks (aggregator/clock_answer.h). */
+bool rkt_sidecar_is_clock_parent(const struct rkt_sidecar *sidecar);
+
 /* True once there is nothing left to do. */
 bool rkt_sidecar_has_left(const struct rkt_sidecar *sidecar, struct rkt_sidecar_leave *leave_out);
 

@@ -77,6 +77,8 @@ static void step_joining(struct rkt_sidecar *sidecar, uint64_t now_ns)
     rkt_sidecar_tell_supervisor(sidecar, RKT_CONTROL_READY, 0, text);
     rkt_sidecar_warn_once(sidecar, rkt_send_queue_set_run(sidecar->queue, welcome->run_id, &err),
                           &err);
+    if (sidecar->probe && (welcome->flags & RKT_RUN_FLAG_HAS_CLOCK_PARENT))
+        rkt_clock_probe_set_parent(sidecar->probe, (int)welcome->clock_parent);
     if (sidecar->probe)
         rkt_clock_probe_schedule(sidecar->probe, BURST_COUNT, START_GAP_NS,
                                  (welcome->flags & RKT_RUN_FLAG_CLOCK_LEADER) != 0);

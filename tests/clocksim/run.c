@@ -116,7 +116,7 @@ void sim_run_make(struct sim_run *run, const struct sim_run_model *model, uint64
         run->nodes[n].clock = sim_clock_create(is_odd ? &model->odd_clock : &model->clock, seed, n);
     }
     for (size_t n = 1; n < model->node_count; n++) {
-        uint32_t parent = rkt_clock_parent((uint32_t)n);
+        uint32_t parent = rkt_clock_parent((uint32_t)n, RKT_CLOCK_STAR_MAX);
 
         measure_all(run, n, parent, model->period_s, seed);
         if (parent != 0)

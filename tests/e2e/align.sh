@@ -23,6 +23,15 @@ lines() { # lines COUNT PATTERN
     [ "$(grep -cE -- "$2" "$work/out" || true)" = "$1" ] || fail "not $1 lines '$2': $(cat "$work/out")"
 }
 
+is_true() { # is_true RANK: the offset in the summary is that of the rank's namespace, within the bound
+    local offset bound miss
+    read -r offset bound < <(sed -nE \
+        "s/.*role=rank rank=$1 .* align=measured .* offset_ns=(-?[0-9]+) bound_ns=([0-9]+) .*/\1 \2/p" \
+        "$work/out") || fail "rank $1 is not measured: $(cat "$work/out")"
+    miss=$((offset + $1 * 1000000000000))
+    [ "${miss#-}" -le "$bound" ] || fail "rank $1: off by $miss, bound $bound"
+}
+
 before=$(cksum <"$timeline")
 align "$timeline"
 lines 1 '^rank 0 on .*: reference \(as stored\)$'
@@ -43,18 +52,22 @@ align "$work/other.rkt" --rho 5000
 lines 3 '\(as stored\)$'
 "$build/tests/store_summary" "$work/other.rkt" >"$work/out"
 lines 1 '^run ranks=3 trailer=1 damaged=0 gaps=0 '
-for rank in 1 2; do
-    read -r offset bound < <(sed -nE \
-        "s/.*role=rank rank=$rank .* align=measured .* offset_ns=(-?[0-9]+) bound_ns=([0-9]+) .*/\1 \2/p" \
-        "$work/out") || fail "rank $rank is not measured: $(cat "$work/out")"
-    miss=$((offset + rank * 1000000000000))
-    [ "${miss#-}" -le "$bound" ] || fail "rank $rank: off by $miss, bound $bound"
-done
+for rank in 1 2; do is_true "$rank"; done
 
 # Back to the usual parameters: as it was at first.
 align "$work/other.rkt" -o "$work/again.rkt"
 align "$work/again.rkt"
 lines 3 '\(as stored\)$'
+
+# Two levels: the clocks of the first two measure against rank 0's, the last against one of them, and rank 0's.
+RANKTRACE_CLOCK_STAR=2 mpi 4 "$work/shift_clock" "$build/bin/ranktrace-run" -o "$work/levels" --no-report -- \
+    "$build/tests/ring_job" events 500 >"$work/err" 2>&1 || fail "the run of two levels: $(cat "$work/err")"
+"$build/tests/store_summary" "$work/levels/timeline.rkt" >"$work/out"
+lines 2 '^source .* role=sidecar .* exchanges=[1-9].* align=measured .* peers=0 '
+lines 1 '^source .* role=sidecar .* exchanges=[1-9].* align=measured .* peers=0,[123] '
+for rank in 1 2 3; do is_true "$rank"; done
+align "$work/levels/timeline.rkt"
+lines 3 '^rank [123] on .*: measured, .* \(as stored\)$'
 
 refused() { # refused CODE TEXT ARGUMENTS...
     local code=0

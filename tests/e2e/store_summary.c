@@ -5,8 +5,9 @@
  *   run ranks=4 trailer=1 damaged=0 gaps=0 sources=8 command="..."
  *   source number=1 role=rank rank=1 kernels=100 comms=1 steps=1 pairs=0 exchanges=0 events=102
  *          nccl=0 gap_ms=0 marks=0 lost=0 named=100 end=exited code=0 cut=0 align=reference knots=0 offset_ns=0
- *          bound_ns=0 node=0 host=a edges=closed@-,warmup@4,open@5    (all on one line; of the last
- *          knot; edges of capture windows with the step that begins there)
+ *          bound_ns=0 node=0 host=a peers=0,2 edges=closed@-,warmup@4,open@5    (all on one line; of the
+ *          last knot; peers: sources below 64 that its clock was measured against; edges of capture
+ *          windows with the step that begins there)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +16,13 @@
 #include "common/strtab.h"
 
 #define EDGES_BYTES 1024
+#define PEERS_MAX 64u
 
 struct totals {
     uint64_t counts[RKT_EVENT_KIND_COUNT];
     uint64_t event_count;
     uint64_t mark_count;
+    uint64_t peers;  /* a bit for each that clocks were exchanged with */
     uint64_t gap_ns; /* capture was off */
     uint64_t step_count;
     uint64_t lost_count;
@@ -62,6 +65,8 @@ static enum rkt_status add(void *ctx, const struct rkt_event *events, size_t cou
         totals->step_count += event->kind == RKT_EVENT_RANGE && event->type == RKT_RANGE_STEP;
         if (event->kind == RKT_EVENT_LOSS && rkt_loss_is_of_records(event->type))
             totals->lost_count += event->loss.count;
+        if (event->kind == RKT_EVENT_CLOCK_EXCHANGE)
+            totals->peers |= UINT64_C(1) << (event->clock_exchange.peer_source % PEERS_MAX);
         if (event->kind == RKT_EVENT_WINDOW)
             add_edge(totals, event);
         (void)snprintf(want, sizeof(want), "kernel_%u", event->correlation_id % 10);
@@ -94,7 +99,7 @@ static void print_source(struct rkt_store_reader *reader, const struct rkt_store
         "exchanges=%llu events=%llu nccl=%llu gap_ms=%llu marks=%llu lost=%llu named=%llu end=%s "
         "code=%d cut=%d align=%s "
         "knots=%zu "
-        "offset_ns=%lld bound_ns=%lld node=%u host=%s edges=%s\n",
+        "offset_ns=%lld bound_ns=%lld node=%u host=%s peers=",
         source->info.source, ROLES[source->info.role],
         source->info.rank_known ? (int)source->info.rank : -1,
         (unsigned long long)totals.counts[RKT_EVENT_KERNEL],
@@ -108,7 +113,12 @@ static void print_source(struct rkt_store_reader *reader, const struct rkt_store
         source->end.reason == RKT_END_SIGNALED ? source->end.signal_number : source->end.exit_code,
         source->end.cut_short, source->has_align ? STATES[source->align.state] : "none",
         source->align.knot_count, (long long)knot.offset_ns, (long long)knot.bound_ns,
-        source->info.node, source->info.host, totals.edges);
+        source->info.node, source->info.host);
+    for (unsigned peer = 0; peer < PEERS_MAX; peer++) {
+        if (totals.peers >> peer & 1)
+            (void)printf("%s%u", totals.peers & ((UINT64_C(1) << peer) - 1) ? "," : "", peer);
+    }
+    (void)printf(" edges=%s\n", totals.edges);
     rkt_strtab_destroy(totals.tab);
 }
 

@@ -34,9 +34,10 @@ struct world {
     uint64_t true_ns;
     struct side sides[RANKS];
     struct rkt_clock_answer *answer;
-    bool is_nested;         /* the other side is at work */
-    bool answer_sleeps;     /* rank 0 does not get to its messages */
-    uint64_t answer_gap_ns; /* it does only each so often, for a moment */
+    struct rkt_clock_answer *parent; /* rank 1 answers too; NULL: it does not */
+    bool is_nested;                  /* the other side is at work */
+    bool answer_sleeps;              /* rank 0 does not get to its messages */
+    uint64_t answer_gap_ns;          /* it does only each so often, for a moment */
     uint64_t answer_due_ns;
 };
 
@@ -51,6 +52,8 @@ static void let_others_work(struct world *world)
         (void)rkt_clock_answer_step(world->answer, NULL);
         world->answer_due_ns = world->true_ns + world->answer_gap_ns;
     }
+    if (world->parent)
+        (void)rkt_clock_answer_step(world->parent, NULL);
     world->is_nested = false;
 }
 
@@ -120,6 +123,7 @@ static int drop_world(void **state)
         free(world->sides[rank].events);
     }
     rkt_clock_answer_destroy(world->answer);
+    rkt_clock_answer_destroy(world->parent);
     rkt_loop_hub_destroy(world->hub);
     free(world);
     return 0;
@@ -138,14 +142,20 @@ static void run_for(struct world *world, uint64_t duration_ns)
     }
 }
 
-static struct rkt_clock_bursts bursts_of(const struct rkt_event *events, size_t count,
-                                         struct rkt_arena *arena)
+static struct rkt_clock_bursts bursts_with(uint32_t peer, const struct rkt_event *events,
+                                           size_t count, struct rkt_arena *arena)
 {
     struct rkt_clock_bursts bursts;
     struct rkt_error err = {0};
 
-    assert_rkt_ok(rkt_clock_bursts_make(events, count, 0, arena, &bursts, &err), err);
+    assert_rkt_ok(rkt_clock_bursts_make(events, count, peer, arena, &bursts, &err), err);
     return bursts;
+}
+
+static struct rkt_clock_bursts bursts_of(const struct rkt_event *events, size_t count,
+                                         struct rkt_arena *arena)
+{
+    return bursts_with(0, events, count, arena);
 }
 
 static void check_bursts(const struct rkt_clock_bursts *bursts, int64_t offset_ns)
@@ -329,6 +339,65 @@ static void lost_messages_make_shorter_bursts_not_wrong_ones(void **state)
     rkt_arena_release(&arena);
 }
 
+/* Rank 2 measures against rank 1. */
+static void make_parent(struct world *world)
+{
+    struct rkt_error err = {0};
+
+    assert_rkt_ok(rkt_clock_answer_create(rkt_loop_hub_transport(world->hub, 1), read_clock,
+                                          &world->sides[1], &world->parent, &err),
+                  err);
+}
+
+/* What rank 0 was told makes the same bursts as what the child has. */
+static void check_bursts_with(const struct world *world, uint32_t peer, size_t least, size_t most)
+{
+    const struct side *side = &world->sides[2];
+    struct rkt_clock_bursts here, there;
+    const struct rkt_event *kept;
+    struct rkt_arena arena;
+    size_t count = 0;
+
+    rkt_arena_init(&arena, 16u << 20);
+    kept = rkt_clock_answer_exchanges(world->answer, 2, &count);
+    there = bursts_with(peer, kept, count, &arena);
+    here = bursts_with(peer, side->events, side->event_count, &arena);
+    assert_in_range(here.count, least, most);
+    assert_int_equal(here.count, there.count);
+    if (here.count > 0)
+        assert_memory_equal(here.items, there.items, here.count * sizeof(*here.items));
+    check_bursts(&here, side->offset_ns - world->sides[peer].offset_ns);
+    rkt_arena_release(&arena);
+}
+
+static void child_measures_against_its_parent_and_rarely_against_rank_0(void **state)
+{
+    struct world *world = *state;
+    size_t count = 0;
+
+    make_parent(world);
+    rkt_clock_probe_set_parent(world->sides[2].probe, 1);
+    rkt_clock_probe_schedule(world->sides[2].probe, 3, 300 * MS, true);
+    run_for(world, 200 * S);
+    assert_true(rkt_clock_probe_is_idle(world->sides[2].probe));
+    check_bursts_with(world, 1, 3 + 15, 3 + 26);
+    check_bursts_with(world, 0, 3 + 1, 3 + 2);
+    (void)rkt_clock_answer_exchanges(world->parent, 2, &count);
+    assert_int_equal(count, 0); /* it is no business of the parent's */
+}
+
+static void rank_0_takes_the_place_of_a_parent_that_is_silent(void **state)
+{
+    struct world *world = *state;
+
+    rkt_clock_probe_set_parent(world->sides[2].probe, 1);
+    rkt_clock_probe_schedule(world->sides[2].probe, 3, 300 * MS, true);
+    run_for(world, 100 * S);
+    assert_true(rkt_clock_probe_is_idle(world->sides[2].probe));
+    check_bursts_with(world, 1, 0, 0);
+    check_bursts_with(world, 0, 3 + 5, 3 + 3 + 14);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_world, drop_world)
 
 int main(void)
@@ -342,6 +411,8 @@ int main(void)
         CASE(rank_0_spins_no_longer_for_a_child_that_went_silent),
         CASE(silent_rank_0_ends_the_schedule_after_its_retries),
         CASE(lost_messages_make_shorter_bursts_not_wrong_ones),
+        CASE(child_measures_against_its_parent_and_rarely_against_rank_0),
+        CASE(rank_0_takes_the_place_of_a_parent_that_is_silent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,10 +52,14 @@ static void a_step_is_sent_where_there_is_one(void **state)
     assert_int_equal(out.step, 0);
 }
 
-static void a_leader_and_a_run_id_are_sent_where_there_are(void **state)
+static void numbers_are_sent_where_there_are(void **state)
 {
-    static const uint32_t FLAGS[] = {0, RKT_RUN_FLAG_HAS_STEP, RKT_RUN_FLAG_HAS_RUN_ID,
-                                     RKT_RUN_FLAG_HAS_STEP | RKT_RUN_FLAG_HAS_RUN_ID};
+    static const uint32_t FLAGS[] = {0,
+                                     RKT_RUN_FLAG_HAS_STEP,
+                                     RKT_RUN_FLAG_HAS_RUN_ID,
+                                     RKT_RUN_FLAG_HAS_STEP | RKT_RUN_FLAG_HAS_RUN_ID,
+                                     RKT_RUN_FLAG_HAS_CLOCK_PARENT,
+                                     RKT_RUN_FLAG_HAS_STEP | RKT_RUN_FLAG_HAS_CLOCK_PARENT};
     struct rkt_run_message out;
     struct rkt_error err = {0};
     uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
@@ -66,12 +70,14 @@ static void a_leader_and_a_run_id_are_sent_where_there_are(void **state)
                                                 .flags = RKT_RUN_FLAG_HAS_LEADER | FLAGS[i],
                                                 .leader = 70000,
                                                 .step = 9,
+                                                .clock_parent = 80000,
                                                 .run_id = UINT64_MAX - 1};
         size_t len = rkt_run_message_encode(&welcome, buf);
 
         assert_rkt_ok(rkt_run_message_decode(buf, len, &out, &err), err);
         assert_int_equal(out.leader, 70000);
         assert_int_equal(out.step, FLAGS[i] & RKT_RUN_FLAG_HAS_STEP ? 9 : 0);
+        assert_int_equal(out.clock_parent, FLAGS[i] & RKT_RUN_FLAG_HAS_CLOCK_PARENT ? 80000 : 0);
         assert_true(out.run_id == (FLAGS[i] & RKT_RUN_FLAG_HAS_RUN_ID ? UINT64_MAX - 1 : 0));
         for (size_t cut = 0; cut < len; cut++)
             assert_rkt_status(rkt_run_message_decode(buf, cut, &out, NULL), RKT_ERR_FORMAT);
@@ -85,7 +91,8 @@ static void longest_texts_fit(void **state)
     uint8_t buf[RKT_RUN_MESSAGE_BYTES_MAX];
 
     (void)state;
-    message.flags |= RKT_RUN_FLAG_HAS_STEP | RKT_RUN_FLAG_HAS_LEADER | RKT_RUN_FLAG_HAS_RUN_ID;
+    message.flags |= RKT_RUN_FLAG_HAS_STEP | RKT_RUN_FLAG_HAS_LEADER | RKT_RUN_FLAG_HAS_RUN_ID |
+                     RKT_RUN_FLAG_HAS_CLOCK_PARENT;
     message.step = UINT64_MAX;
     message.leader = UINT32_MAX;
     memset(message.host, 'h', sizeof(message.host) - 1);
@@ -178,7 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(run_message_survives_encode_and_decode),
         cmocka_unit_test(a_step_is_sent_where_there_is_one),
-        cmocka_unit_test(a_leader_and_a_run_id_are_sent_where_there_are),
+        cmocka_unit_test(numbers_are_sent_where_there_are),
         cmocka_unit_test(longest_texts_fit),
         cmocka_unit_test(cut_run_message_is_refused_at_every_length),
         cmocka_unit_test(other_major_is_named_with_both_numbers),

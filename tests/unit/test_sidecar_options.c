@@ -90,6 +90,7 @@ static void values_without_sense_are_refused_by_name(void **state)
         {"samples of GPUs without a unit", "--gpu-samples=100", "--gpu-samples"},
         {"unknown way to rank 0", "--fan-in=ring", "--fan-in"},
         {"unknown reaction", "--on-failure=panic", "panic"},
+        {"nobody against rank 0", "--clock-star=0", "--clock-star"},
         {"queue too small", "--queue-bytes=1KiB", "--queue-bytes"},
         {"a word too many", "train.py", "train.py"},
     };
