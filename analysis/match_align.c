@@ -98,12 +98,8 @@ static bool has_majority(const uint64_t *cells, size_t count, unsigned half)
     for (size_t i = 0; i < count; i++) {
         uint64_t number = (cells[i] + half) / 2;
 
-        if (votes == 0)
-            candidate = number;
-        if (number == candidate)
-            votes++;
-        else
-            votes--;
+        candidate = votes == 0 ? number : candidate; /* no branch: nobody can guess it */
+        votes += number == candidate ? 1 : SIZE_MAX;
     }
     for (size_t i = 0; i < count; i++)
         held += (cells[i] + half) / 2 == candidate;
@@ -116,8 +112,12 @@ static bool has_majority(const uint64_t *cells, size_t count, unsigned half)
  */
 static bool may_be_within(const struct search *search, size_t count, int64_t width_ns)
 {
+    unsigned cell_bits = 0; /* a power of two: dividing would cost more than all the rest */
+
+    while (width_ns >> cell_bits != 0)
+        cell_bits++;
     for (size_t i = 0; i < count; i++)
-        search->cells[i] = rkt_key_of_time(search->diffs[i]) / ((uint64_t)width_ns + 1);
+        search->cells[i] = rkt_key_of_time(search->diffs[i]) >> cell_bits;
     return has_majority(search->cells, count, 0) || has_majority(search->cells, count, 1);
 }
 
