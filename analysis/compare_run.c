@@ -99,6 +99,8 @@ static enum rkt_status take_head(struct reader *reader, const struct rkt_json_va
         run->serial = value->number;
     else if (strcmp(form, "efficiency.transfer") == 0)
         run->transfer = value->number;
+    else if (strcmp(form, "selection.rank_count_in_all") == 0)
+        run->is_part = true; /* null where it is the whole run: then it has no member */
     else if (strcmp(form, "straggler.is_found") == 0)
         run->has_straggler = value->number > 0;
     return RKT_OK;

@@ -80,9 +80,10 @@ struct rkt_compare_run {
     uint32_t compared_count;
     int64_t loss_count;
     bool is_host_view;
-    size_t step_count;                           /* steady, as the samples */
-    size_t recorded_count;                       /* steps that all have, warm-up too */
-    const char *why_no_steps;                    /* "" */
+    bool is_part;             /* a report of some ranks, steps or time (selection.h) */
+    size_t step_count;        /* steady, as the samples */
+    size_t recorded_count;    /* steps that all have, warm-up too */
+    const char *why_no_steps; /* "" */
     struct rkt_sample metrics[RKT_METRIC_COUNT]; /* count 0: not known */
     double serial;                               /* SerE and TE of the whole run; NAN */
     double transfer;

@@ -59,8 +59,9 @@ static void print_runs(const struct rkt_compare_report *report, FILE *out)
         if (run->has_straggler)
             (void)snprintf(straggler, sizeof(straggler), ", straggler: rank %lld (%.20s)",
                            (long long)run->straggler_rank, run->straggler_cause);
-        rkt_text_line(out, "  %zu  %.200s: %u rank%s, %zu steady step%s%s", i + 1, run->label,
-                      run->rank_count, run->rank_count == 1 ? "" : "s", run->step_count,
+        rkt_text_line(out, "  %zu  %.200s: %s%u rank%s, %zu steady step%s%s", i + 1, run->label,
+                      run->is_part ? "A PART ONLY: " : "", run->rank_count,
+                      run->rank_count == 1 ? "" : "s", run->step_count,
                       run->step_count == 1 ? "" : "s", straggler);
     }
     (void)fputc('\n', out);

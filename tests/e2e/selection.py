@@ -152,6 +152,15 @@ def check_export(path):
     check("export: one rank", [rank["rank"] for rank in json.loads(done.stdout)["otherData"]["ranks"]], [1])
 
 
+def check_compare(path):
+    for words, lines in ((["--steps", "7:12"], 2), ([], 0)):
+        done = run(RANKTRACE, "compare", *words, path, path)
+        check(f"compare {words}", (done.returncode, done.stdout.count(b": A PART ONLY: 6 ranks, 5 steady steps")),
+              (0, lines))
+        both = json.loads(run(RANKTRACE, "compare", "-f", "json", *words, path, path).stdout)
+        check(f"compare {words}: is_part", [one["is_part"] for one in both["runs"]], [bool(lines)] * 2)
+
+
 def main():
     if not HAS_MPI:
         print("this build has no MPI, or mpirun is not installed: children alone are looked at")
@@ -166,6 +175,7 @@ def main():
         check_words(path)
         check_step_range(path)
         check_export(path)
+        check_compare(path)
     print("\n".join(failures))
     sys.exit(1 if failures else 0)
 
