@@ -142,10 +142,11 @@ static struct rkt_cell most_of(const struct page_table *page, const struct rkt_r
         most = row->by_rank[most] == RKT_NA || row->by_rank[r] > row->by_rank[most] ? r : most;
         room[known++] = row->by_rank[r];
     }
+    if (known == 0)
+        return cell;
     median_ns = rkt_median_i64(room, known);
     if (known < 2 || median_ns <= 0)
-        (void)snprintf(cell.text, sizeof(cell.text), known == 0 ? "" : "r%u",
-                       page->result->ranks[most].rank);
+        (void)snprintf(cell.text, sizeof(cell.text), "r%u", page->result->ranks[most].rank);
     else
         (void)snprintf(cell.text, sizeof(cell.text), "r%u %+.0f%%", page->result->ranks[most].rank,
                        100 * ((double)row->by_rank[most] / (double)median_ns - 1));
