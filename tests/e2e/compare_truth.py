@@ -146,6 +146,8 @@ def check_refusals(runs, before, after, series):
     runs.fails("no report", 1, "no report of 'ranktrace report'", before, other)
     runs.fails("a limit", 3, "change_share is 0.1", "--fail-if", "comparisons[0].metrics.step_ns.change_share > 5%",
                before, after)
+    runs.fails("a limit of a series", 3, "series.rows[3].efficiency.value is 0.9", "-o", "/dev/null", "--fail-if",
+               "series.rows[*].efficiency.value < 92%", *series)
     step = runs.compare(before, bare)["comparisons"][0]["metrics"]["step_ns"]
     check(f"no steps: {step}", step["after"] is None and step["change"] is None
           and step["why_not"] == "no steps were found")
