@@ -41,6 +41,13 @@ static bool is_direction_known(const struct rkt_result *result,
     return false;
 }
 
+/* By order alone, where kernels were left over, one may stand for its neighbour. */
+static bool is_matched(const struct rkt_result *result, const struct rkt_collective *collective)
+{
+    return collective->participant_count > 1 &&
+           (collective->confidence != RKT_MATCH_WEAK || result->unmatched_count == 0);
+}
+
 /* By rank: by how much later than it says may a kernel have ended, its start told and not cut. */
 static void find_cuts(const struct rkt_result *result, int64_t *cut_ns)
 {
@@ -100,7 +107,7 @@ static enum rkt_status collect(const struct rkt_result *result, struct rkt_arena
                                       .clock_count = result->rank_count,
                                       .reference = (uint32_t)result->rank_count};
     for (size_t c = 0; c < result->collective_count; c++) {
-        if (result->collectives[c].participant_count > 1 &&
+        if (is_matched(result, &result->collectives[c]) &&
             is_direction_known(result, &result->collectives[c]))
             add_parts(result, c, cut_ns, items, &parts->count);
     }

@@ -11,7 +11,8 @@
  * AllToAll and Barrier (all need all), Broadcast and Scatter from a known root, Reduce and Gather
  * to one. Stamps of whole microseconds may be cut, so that an end is up to two later than it says.
  * The bound holds as far as the collectives were matched rightly (metrics.md, "Matching"), and
- * as far as an AllToAll sends something between all.
+ * as far as an AllToAll sends something between all. Weak matches do not count where kernels
+ * matched nothing: records are missing, and the order may have slipped.
  *
  * Reference is the lowest rank that is in such a collective; it stays where its file's stamps put
  * it. A rank that none ties to it is as it was.

@@ -259,12 +259,13 @@ static enum rkt_status note_claims(struct rkt_result *result,
     }
     if (off_count == 0)
         return RKT_OK;
-    return rkt_add_note(result, arena, 1, err,
-                        "the stamps of %zu ranks are off, as their collectives show; most those of "
-                        "rank %u, by %s +- %s; 'ranktrace align' aligns such ranks",
-                        off_count, worst_rank,
-                        rkt_format_duration(worst_ns, text[0], sizeof(text[0])),
-                        rkt_format_duration(worst_bound_ns, text[1], sizeof(text[1])));
+    return rkt_add_note(
+        result, arena, 1, err,
+        "collectives show that the stamps of %zu rank%s are off, most those of rank %u, "
+        "by %s +- %s; 'ranktrace align' aligns such ranks",
+        off_count, off_count == 1 ? "" : "s", worst_rank,
+        rkt_format_duration(worst_ns, text[0], sizeof(text[0])),
+        rkt_format_duration(worst_bound_ns, text[1], sizeof(text[1])));
 }
 
 /* Only of what a file claims can it be told by how much it is off. */

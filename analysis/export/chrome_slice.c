@@ -95,8 +95,10 @@ static void put_collective_args(struct rkt_chrome *chrome, const struct rkt_coll
     put_ns(json, "wait_ns", part ? part->wait_ns : RKT_NA);
     put_ns(json, "clock_free_wait_ns", part ? part->clock_free_wait_ns : RKT_NA);
     put_ns(json, "transfer_ns", collective->transfer_ns);
-    if (collective->last_rank != RKT_INDEX_NONE)
+    if (collective->last_is_distinguishable)
         rkt_json_u64(json, "last_rank", chrome->result->ranks[collective->last_rank].rank);
+    else if (collective->last_rank != RKT_INDEX_NONE)
+        rkt_json_text(json, "last_rank", "not distinguishable");
     rkt_json_double(json, "busbw_bytes_per_s", collective->busbw_bytes_per_s);
     rkt_json_text(json, "match",
                   rkt_match_confidence_name((enum rkt_match_confidence)collective->confidence));

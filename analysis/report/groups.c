@@ -53,11 +53,19 @@ static bool is_told(const struct rkt_collective *collective)
     return false;
 }
 
+static bool is_blurred(const struct rkt_collective *collective)
+{
+    return collective->last_rank != RKT_INDEX_NONE && !collective->last_is_distinguishable &&
+           collective->participant_count > 1 &&
+           collective->participant_count >= collective->expected_count;
+}
+
 static void count_last(const struct member *members, size_t count, size_t *by_rank,
                        size_t rank_count, struct rkt_collective_group *group)
 {
     memset(by_rank, 0, rank_count * sizeof(*by_rank));
     for (size_t i = 0; i < count; i++) {
+        group->blurred_count += is_blurred(members[i].collective);
         if (is_told(members[i].collective)) {
             by_rank[members[i].collective->last_rank]++;
             group->told_count++;

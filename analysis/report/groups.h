@@ -22,6 +22,7 @@ struct rkt_collective_group {
     int64_t total_ns;         /* sum of durations over collectives and ranks */
     double busbw_bytes_per_s; /* median of those known */
     size_t told_count;        /* collectives whose last rank is known beyond the clocks */
+    size_t blurred_count;     /* in which it leads by less than the clocks may be off */
     struct {
         uint32_t rank; /* position in ranks */
         size_t count;

@@ -15,7 +15,7 @@ static void format_last(const struct rkt_result *result, const struct rkt_collec
     size_t used = 0;
 
     if (group->told_count == 0) {
-        (void)snprintf(buf, buf_bytes, "n/a");
+        (void)snprintf(buf, buf_bytes, group->blurred_count > 0 ? "not distinguishable" : "n/a");
         return;
     }
     buf[0] = '\0';

@@ -102,7 +102,7 @@ def check_shifted(build, folder, docs, plain, seed):
     check_said(job, shift_us)
     far = max(range(len(docs)), key=lambda rank: abs(shift_us[rank] - shift_us[0]))
     assert len(claims_noted(job.notes_before)) == 1, job.notes_before
-    assert f"most those of rank {far}, by " in claims_noted(job.notes_before)[0], (far, job.notes_before)
+    assert f"are off, most those of rank {far}, by " in claims_noted(job.notes_before)[0], (far, job.notes_before)
     assert not claims_noted(note["text"] for note in job.report["notes"]), job.report["notes"]
     assert job.waits() == plain.waits(), "clock-free waits differ"
     assert job.order() == plain.order(), "another order of collectives"

@@ -164,6 +164,7 @@ static void a_collective_says_what_it_moved_and_how_long_it_waited(void **state)
                                         .participant_count = 2,
                                         .transfer_ns = 60,
                                         .last_rank = 1,
+                                        .last_is_distinguishable = true,
                                         .busbw_bytes_per_s = 0};
     struct fake_run run;
     char *text;
@@ -182,6 +183,10 @@ static void a_collective_says_what_it_moved_and_how_long_it_waited(void **state)
                "\"bytes\": 4096, \"wait_ns\": 40, \"clock_free_wait_ns\": 41, "
                "\"transfer_ns\": 60, \"last_rank\": 1");
     assert_has(text, "\"wait_ns\": null");
+    free(text);
+    collective.last_is_distinguishable = false;
+    text = export(&run);
+    assert_has(text, "\"transfer_ns\": 60, \"last_rank\": \"not distinguishable\"");
     free(text);
     fake_run_release(&run);
 }

@@ -185,6 +185,31 @@ static void only_the_range_around_the_launch_names_it(void **state)
     }
 }
 
+/* A kernel that matches nothing says that others may be their neighbours. */
+static void weak_matches_count_only_where_nothing_is_left_over(void **state)
+{
+    (void)state;
+    for (int is_one_left = 0; is_one_left < 2; is_one_left++) {
+        struct fixture f;
+
+        begin(&f, 2);
+        for (size_t r = 0; r < 2; r++)
+            fake_add_comm_work(&f.run, r, "ncclKernel_AllReduce_RING(float)",
+                               (int64_t)(r + 1) * 1000 * US,
+                               (int64_t)(r + 1) * 1000 * US + 50 * US);
+        if (is_one_left)
+            fake_add_comm_work(&f.run, 1, "ncclKernel_Reduce_RING(float)", 3000 * US, 3010 * US);
+        solve(&f);
+        assert_int_equal(f.run.result.collectives[0].confidence, RKT_MATCH_WEAK);
+        assert_int_equal(f.run.result.unmatched_count, is_one_left);
+        if (is_one_left)
+            assert_null(rkt_collective_clocks_find(f.clocks, 11));
+        else
+            assert_offset(&f, 11, -1052 * US, -948 * US);
+        end(&f);
+    }
+}
+
 static void job_time_stays_that_of_the_references_file(void **state)
 {
     struct rkt_align_knot base = {.offset_ns = 1000000 * US};
@@ -276,6 +301,7 @@ int main(void)
         cmocka_unit_test(roots_bound_one_side_each),
         cmocka_unit_test(a_send_recv_of_unknown_peers_says_nothing),
         cmocka_unit_test(only_the_range_around_the_launch_names_it),
+        cmocka_unit_test(weak_matches_count_only_where_nothing_is_left_over),
         cmocka_unit_test(job_time_stays_that_of_the_references_file),
         cmocka_unit_test(a_claim_is_disproved_beyond_the_bound_only),
         cmocka_unit_test(impossible_collectives_tie_nobody),
