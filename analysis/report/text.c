@@ -265,6 +265,7 @@ static const char *reason(double number, const char *why)
 static void print_headline(const struct rkt_result *result, FILE *out)
 {
     const struct rkt_summary *summary = &result->summary;
+    struct rkt_cell prefetch = rkt_cell_percent(summary->prefetch);
 
     (void)fputc('\n', out);
     rkt_text_line(out, "NUMBERS (median rank)");
@@ -273,12 +274,11 @@ static void print_headline(const struct rkt_result *result, FILE *out)
                   rkt_cell_percent(summary->exposed_share).text,
                   rkt_cell_percent(summary->overlap).text,
                   reason(summary->overlap, " (no communication was recorded)"));
-    rkt_text_line(out, "  AllReduce/backward overlap %s%s",
+    rkt_text_line(out, "  AllReduce/backward overlap %s%s%s%s",
                   rkt_cell_percent(summary->backward_overlap).text,
-                  reason(summary->backward_overlap, " (no gradient bucket was recognised)"));
-    if (isfinite(summary->prefetch))
-        rkt_text_line(out, "  copies to the GPU that run under backward (a later input's) %s",
-                      rkt_cell_percent(summary->prefetch).text);
+                  reason(summary->backward_overlap, " (no gradient bucket was recognised)"),
+                  isfinite(summary->prefetch) ? "; of copies to the GPU (a later input's) " : "",
+                  isfinite(summary->prefetch) ? prefetch.text : "");
     rkt_text_line(out, "  GPU-Util as nvidia-smi would say %s%s; computing %s",
                   rkt_cell_percent(summary->gpu_util).text,
                   reason(summary->gpu_util, " (no GPU records: host view)"),
