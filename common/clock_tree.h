@@ -33,8 +33,8 @@
 
 /*
  * Who measures against whom. Nodes are numbered as they join; 0 is the reference. The first
- * `star_max` (RKT_CLOCK_STAR_MAX, unless the user says otherwise) measure against it, those that follow against one of these, and all along, but
- * rarely, against the reference too. A parent then spins 0.3 % of a core (common/doc/clocks.md).
+ * `star_max` (RKT_CLOCK_STAR_MAX, unless the user says otherwise) measure against it, those that
+ * follow against one of these, and all along, but rarely, against the reference too. A parent then spins 0.3 % of a core (common/doc/clocks.md).
  */
 #define RKT_CLOCK_STAR_MAX 64u
 

@@ -157,10 +157,9 @@ struct rkt_clock_message {
     uint16_t type; /* enum rkt_burst_type */
     uint16_t kept_count;
     uint32_t burst;
-    uint32_t
-        seq; /* PING, PONG: of the exchange within its burst; DONE: whom it was with, a source */
-    uint64_t t2_ns;                                   /* PONG */
-    uint64_t t3_ns;                                   /* PONG */
+    uint32_t seq;   /* PING, PONG: of the exchange in its burst; DONE: the source it was with */
+    uint64_t t2_ns; /* PONG */
+    uint64_t t3_ns; /* PONG */
     struct rkt_clock_stamps kept[RKT_CLOCK_KEPT_MAX]; /* DONE */
 };
 
