@@ -11,8 +11,9 @@
 /* Where nothing ties a clock to the reference. */
 #define NO_UPPER INT64_MAX
 #define NO_LOWER INT64_MIN
-/* Shortest paths have few edges; where a round more than this changes something, a cycle is negative. */
-#define ROUNDS_MAX(clock_count) (2 * (clock_count) + 64)
+/* A round is a collective further along all paths, and shortest ones have few: where one more than this
+ * still changes something, it goes in a circle. */
+#define ROUNDS_MAX 512
 /* A bound past this says nothing: 73 years. The difference of two fits in 64 bits. */
 #define SANE_NS_MAX (INT64_C(1) << 61)
 /* Of one clock. An hour has one in 0.2 s. */
@@ -253,7 +254,7 @@ static bool relax(struct solver *solver)
     size_t stamp_count = solver->first[solver->parts->clock_count];
 
     forget(solver);
-    for (size_t round = 0; round < ROUNDS_MAX(solver->parts->clock_count); round++) {
+    for (size_t round = 0; round < ROUNDS_MAX; round++) {
         meet(solver, stamp_count);
         if (!part(solver, stamp_count))
             return true;

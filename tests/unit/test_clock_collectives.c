@@ -191,6 +191,25 @@ static void impossible_stamps_align_nothing(void **state)
     assert_true(f->ties.flags & RKT_CLOCK_CONTRADICTORY);
 }
 
+/*
+ * Clocks 1 and 2 contradict each other by 100 us, and are tied to 0 within 1 s: the bounds would
+ * meet only after 10,000 rounds.
+ */
+static void a_contradiction_far_below_the_bounds_is_one(void **state)
+{
+    struct fixture *f = *state;
+
+    for (uint32_t clock = 0; clock < 3; clock++)
+        add(f, 0, clock, 0, S);
+    add(f, 1, 1, S, S + 10 * US);
+    add(f, 1, 2, S, S + 10 * US);
+    add(f, 2, 1, S + 500 * US, S + 510 * US);
+    add(f, 2, 2, S + 630 * US, S + 640 * US);
+    solve(f, 0);
+    assert_false(f->ties.items[1].is_tied);
+    assert_true(f->ties.flags & RKT_CLOCK_CONTRADICTORY);
+}
+
 /* 150 ppm: more than two free quartzes, less than NTP's fastest. */
 static void a_fast_slew_widens_rho(void **state)
 {
@@ -454,6 +473,7 @@ int main(void)
         CASE(a_broadcast_alone_ties_nobody),
         CASE(without_a_common_collective_nothing_is_aligned),
         CASE(impossible_stamps_align_nothing),
+        CASE(a_contradiction_far_below_the_bounds_is_one),
         CASE(a_fast_slew_widens_rho),
         CASE(stamps_without_sense_are_left_out),
         CASE(the_ends_of_time_do_no_harm),
