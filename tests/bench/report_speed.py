@@ -38,10 +38,9 @@ def count_events(report, store):
 def bench_store(report, store, name):
     """CPU seconds of a report by one process; then by one per core."""
     events = count_events(report, store)
-    _, cpu_s, peak_kib = run(report, "--jobs", "1", store)
+    _, cpu_s, _ = run(report, "--jobs", "1", store)
     print(f"bench=report_speed input={name} ranks={RANKS} events={events} jobs=1 cpu_s={cpu_s:.3f} "
-          f"cpu_ns_per_event={cpu_s * 1e9 / events:.0f} mevents_per_cpu_s={events / cpu_s / 1e6:.2f} "
-          f"peak_mib={peak_kib / 1024:.0f}", flush=True)
+          f"cpu_ns_per_event={cpu_s * 1e9 / events:.0f} mevents_per_cpu_s={events / cpu_s / 1e6:.2f}", flush=True)
     jobs = len(os.sched_getaffinity(0))
     wall_s, all_cpu_s, _ = run(report, "--jobs", jobs, store)
     print(f"bench=report_speed input={name} ranks={RANKS} events={events} jobs={jobs} wall_s={wall_s:.3f} "
