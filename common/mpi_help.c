@@ -6,7 +6,6 @@
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "common/log.h"
 
@@ -46,9 +45,9 @@ static bool is_variable(void *address)
 void rkt_mpi_help_take(void)
 {
     show_help_fn *show_help = dlsym(RTLD_DEFAULT, "opal_show_help");
-    set_log_event_fn set_log_event =
-        (set_log_event_fn)(uintptr_t)dlsym(RTLD_DEFAULT, "event_set_log_callback");
+    set_log_event_fn set_log_event;
 
+    *(void **)&set_log_event = dlsym(RTLD_DEFAULT, "event_set_log_callback");
     if (show_help && is_variable(show_help))
         __atomic_store_n(show_help, log_help, __ATOMIC_RELAXED);
     if (set_log_event)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "launch/step_limit.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -28,7 +26,7 @@ enum rkt_status rkt_step_limit_open(struct rkt_error *err)
     struct sigaction action = {.sa_handler = end};
 
     if (sigaction(SIGPROF, &action, NULL) != 0)
-        return rkt_fail(err, RKT_ERR_IO, "cannot handle SIGPROF: %s", strerror(errno));
+        return rkt_fail_errno(err, RKT_ERR_IO, "cannot handle SIGPROF");
     return RKT_OK;
 }
 
