@@ -4,15 +4,8 @@
 #include <stdio.h>
 
 #include "analysis/export/chrome_state.h"
+#include "analysis/json_known.h"
 #include "analysis/range_name.h"
-
-static void put_ns(struct rkt_json *json, const char *key, int64_t value_ns)
-{
-    if (value_ns == RKT_NA)
-        rkt_json_null(json, key);
-    else
-        rkt_json_i64(json, key, value_ns);
-}
 
 static void put_name(struct rkt_chrome *chrome, const char *key, uint32_t name_id)
 {
@@ -92,9 +85,9 @@ static void put_collective_args(struct rkt_chrome *chrome, const struct rkt_coll
         rkt_json_u64(json, "bytes", collective->bytes);
     else
         rkt_json_null(json, "bytes");
-    put_ns(json, "wait_ns", part ? part->wait_ns : RKT_NA);
-    put_ns(json, "clock_free_wait_ns", part ? part->clock_free_wait_ns : RKT_NA);
-    put_ns(json, "transfer_ns", collective->transfer_ns);
+    rkt_json_known(json, "wait_ns", part ? part->wait_ns : RKT_NA);
+    rkt_json_known(json, "clock_free_wait_ns", part ? part->clock_free_wait_ns : RKT_NA);
+    rkt_json_known(json, "transfer_ns", collective->transfer_ns);
     if (collective->last_is_distinguishable)
         rkt_json_u64(json, "last_rank", chrome->result->ranks[collective->last_rank].rank);
     else if (collective->last_rank != RKT_INDEX_NONE)
@@ -210,7 +203,7 @@ static void put_step(struct rkt_chrome *chrome, const struct rkt_slice *slice, u
     rkt_json_i64(json, "comm_ns", step->window.comm_ns);
     rkt_json_double(json, "comm_share", step->window.comm_share);
     rkt_json_double(json, "exposed_comm_share", step->window.exposed_share);
-    put_ns(json, "own_work_ns", step->own_work_ns);
+    rkt_json_known(json, "own_work_ns", step->own_work_ns);
     rkt_json_bool(json, "is_recorded", !step->is_unrecorded);
     rkt_json_bool(json, "is_warmup", step->is_warmup);
     rkt_json_end(json);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "analysis/json_known.h"
 #include "analysis/report/compare_report.h"
 #include "analysis/result.h"
 #include "common/json_writer.h"
@@ -24,14 +25,6 @@ static void put_ns(struct rkt_json *json, const char *key, double value_ns)
     put_value(json, key, value_ns, true);
 }
 
-static void put_na(struct rkt_json *json, const char *key, int64_t value)
-{
-    if (value == RKT_NA)
-        rkt_json_null(json, key);
-    else
-        rkt_json_i64(json, key, value);
-}
-
 static void put_run(struct rkt_json *json, const struct rkt_compare_run *run)
 {
     rkt_json_begin_object(json, NULL);
@@ -45,8 +38,8 @@ static void put_run(struct rkt_json *json, const struct rkt_compare_run *run)
     rkt_json_text(json, "why_no_steps", run->why_no_steps);
     rkt_json_bool(json, "is_host_view", run->is_host_view);
     rkt_json_bool(json, "is_part", run->is_part);
-    put_na(json, "loss_count", run->loss_count);
-    put_na(json, "straggler_rank", run->has_straggler ? run->straggler_rank : RKT_NA);
+    rkt_json_known(json, "loss_count", run->loss_count);
+    rkt_json_known(json, "straggler_rank", run->has_straggler ? run->straggler_rank : RKT_NA);
     rkt_json_text(json, "straggler_cause", run->has_straggler ? run->straggler_cause : "");
     rkt_json_end(json);
 }
@@ -101,7 +94,7 @@ static void put_name(struct rkt_json *json, const struct rkt_name_change *change
     rkt_json_begin_object(json, NULL);
     rkt_json_text(json, "name", change->name);
     if (change->is_collective)
-        put_na(json, "bytes", change->bytes);
+        rkt_json_known(json, "bytes", change->bytes);
     else
         rkt_json_text(json, "kind", change->is_comm ? "comm" : "compute");
     put_side(json, "before", change, 0);

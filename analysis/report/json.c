@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/json_known.h"
 #include "analysis/report/json_parts.h"
 #include "analysis/report/report.h"
 #include "analysis/report/writers.h"
@@ -8,14 +9,6 @@
 /* Ranks, steps, collectives: one line each. */
 #define BREAK_DEPTH 4
 #define SYNC_LINES_MAX 20
-
-static void put_ns(struct rkt_json *json, const char *key, int64_t value_ns)
-{
-    if (value_ns == RKT_NA)
-        rkt_json_null(json, key);
-    else
-        rkt_json_i64(json, key, value_ns);
-}
 
 static void put_index(struct rkt_json *json, const char *key, uint32_t value)
 {
@@ -40,22 +33,22 @@ static void put_copies(struct rkt_json *json, const char *key,
 {
     rkt_json_begin_object(json, key);
     for (int i = 0; i < RKT_COPY_PART_COUNT; i++)
-        put_ns(json, rkt_copy_part_name((enum rkt_copy_part)i), copy_ns[i]);
+        rkt_json_known(json, rkt_copy_part_name((enum rkt_copy_part)i), copy_ns[i]);
     rkt_json_end(json);
 }
 
 void rkt_json_put_parts(struct rkt_json *json, const char *key, const struct rkt_partition *parts)
 {
     rkt_json_begin_object(json, key);
-    put_ns(json, "overlapped", parts->overlapped_ns);
-    put_ns(json, "compute", parts->compute_ns);
-    put_ns(json, "comm_wait", parts->comm_wait_ns);
-    put_ns(json, "comm_transfer", parts->comm_transfer_ns);
-    put_ns(json, "comm_unsplit", parts->comm_unsplit_ns);
+    rkt_json_known(json, "overlapped", parts->overlapped_ns);
+    rkt_json_known(json, "compute", parts->compute_ns);
+    rkt_json_known(json, "comm_wait", parts->comm_wait_ns);
+    rkt_json_known(json, "comm_transfer", parts->comm_transfer_ns);
+    rkt_json_known(json, "comm_unsplit", parts->comm_unsplit_ns);
     put_copies(json, "copy", parts->copy_ns);
     rkt_json_begin_object(json, "idle");
     for (int i = 0; i < RKT_IDLE_CAUSE_COUNT; i++)
-        put_ns(json, rkt_idle_cause_name((enum rkt_idle_cause)i), parts->idle_ns[i]);
+        rkt_json_known(json, rkt_idle_cause_name((enum rkt_idle_cause)i), parts->idle_ns[i]);
     rkt_json_end(json);
     rkt_json_end(json);
 }
@@ -64,11 +57,11 @@ void rkt_json_put_host_parts(struct rkt_json *json, const char *key,
                              const struct rkt_host_partition *parts)
 {
     rkt_json_begin_object(json, key);
-    put_ns(json, "overlapped", parts->overlapped_ns);
-    put_ns(json, "compute", parts->compute_ns);
-    put_ns(json, "comm", parts->comm_ns);
-    put_ns(json, "input", parts->input_ns);
-    put_ns(json, "host", parts->host_ns);
+    rkt_json_known(json, "overlapped", parts->overlapped_ns);
+    rkt_json_known(json, "compute", parts->compute_ns);
+    rkt_json_known(json, "comm", parts->comm_ns);
+    rkt_json_known(json, "input", parts->input_ns);
+    rkt_json_known(json, "host", parts->host_ns);
     rkt_json_end(json);
 }
 
@@ -77,16 +70,16 @@ static void put_window(struct rkt_json *json, const char *key, const struct rkt_
     static const char *const KERNELS[] = {"compute", "comm", "copy"};
 
     rkt_json_begin_object(json, key);
-    put_ns(json, "start_ns", window->start_ns);
-    put_ns(json, "window_ns",
-           window->is_host_view ? window->host.window_ns : window->parts.window_ns);
+    rkt_json_known(json, "start_ns", window->start_ns);
+    rkt_json_known(json, "window_ns",
+                   window->is_host_view ? window->host.window_ns : window->parts.window_ns);
     if (window->is_host_view)
         rkt_json_put_host_parts(json, "host_parts_ns", &window->host);
     else
         rkt_json_put_parts(json, "parts_ns", &window->parts);
-    put_ns(json, "compute_ns", window->compute_ns);
-    put_ns(json, "comm_ns", window->comm_ns);
-    put_ns(json, "copy_ns", window->copy_ns);
+    rkt_json_known(json, "compute_ns", window->compute_ns);
+    rkt_json_known(json, "comm_ns", window->comm_ns);
+    rkt_json_known(json, "copy_ns", window->copy_ns);
     put_copies(json, "copy_by_kind_ns", window->copy_by_kind_ns);
     rkt_json_double(json, "comm_share", window->comm_share);
     rkt_json_double(json, "exposed_share", window->exposed_share);
@@ -108,27 +101,27 @@ static void put_step(struct rkt_json *json, const struct rkt_rank_result *rank,
     rkt_json_bool(json, "is_recorded", !step->is_unrecorded);
     rkt_json_bool(json, "is_warmup", step->is_warmup);
     rkt_json_bool(json, "is_cut", step->is_cut);
-    put_ns(json, "host_start_ns", step->host_start_ns);
-    put_ns(json, "host_end_ns", step->host_end_ns);
+    rkt_json_known(json, "host_start_ns", step->host_start_ns);
+    rkt_json_known(json, "host_end_ns", step->host_end_ns);
     if (step->is_unrecorded)
         rkt_json_null(json, "window");
     else
         put_window(json, "window", &step->window);
     rkt_json_begin_object(json, "phases_ns");
-    put_ns(json, "input", step->phase_ns[RKT_PHASE_NONE]);
-    put_ns(json, "forward", step->phase_ns[RKT_PHASE_FORWARD]);
-    put_ns(json, "backward", step->phase_ns[RKT_PHASE_BACKWARD]);
-    put_ns(json, "optimizer", step->phase_ns[RKT_PHASE_OPTIMIZER]);
+    rkt_json_known(json, "input", step->phase_ns[RKT_PHASE_NONE]);
+    rkt_json_known(json, "forward", step->phase_ns[RKT_PHASE_FORWARD]);
+    rkt_json_known(json, "backward", step->phase_ns[RKT_PHASE_BACKWARD]);
+    rkt_json_known(json, "optimizer", step->phase_ns[RKT_PHASE_OPTIMIZER]);
     rkt_json_end(json);
     rkt_json_begin_object(json, "backward_overlap");
     rkt_json_u64(json, "bucket_count", step->backward.bucket_count);
-    put_ns(json, "buckets_ns", step->backward.buckets_ns);
-    put_ns(json, "overlapped_ns", step->backward.overlapped_ns);
-    put_ns(json, "tail_ns", step->backward.tail_ns);
+    rkt_json_known(json, "buckets_ns", step->backward.buckets_ns);
+    rkt_json_known(json, "overlapped_ns", step->backward.overlapped_ns);
+    rkt_json_known(json, "tail_ns", step->backward.tail_ns);
     rkt_json_double(json, "ratio", step->backward.ratio);
     rkt_json_end(json);
-    put_ns(json, "prefetch_ns", step->backward.prefetch_ns);
-    put_ns(json, "own_work_ns", step->own_work_ns);
+    rkt_json_known(json, "prefetch_ns", step->backward.prefetch_ns);
+    rkt_json_known(json, "own_work_ns", step->own_work_ns);
     rkt_json_put_step_gpu(json, rank, step);
     rkt_json_end(json);
 }
@@ -176,8 +169,9 @@ static void put_capture_windows(struct rkt_json *json, const struct rkt_rank_tra
         const struct rkt_open_span *span = &trace->open_spans[i];
 
         rkt_json_begin_object(json, NULL);
-        put_ns(json, "start_ns", span->start_ns); /* from the beginning is INT64_MIN, as RKT_NA */
-        put_ns(json, "end_ns", span->end_ns == INT64_MAX ? RKT_NA : span->end_ns);
+        /* from the beginning is INT64_MIN, as RKT_NA */
+        rkt_json_known(json, "start_ns", span->start_ns);
+        rkt_json_known(json, "end_ns", span->end_ns == INT64_MAX ? RKT_NA : span->end_ns);
         rkt_json_end(json);
     }
     rkt_json_end(json);
@@ -211,7 +205,7 @@ static void put_allocator(struct rkt_json *json, const struct rkt_allocator_use 
     rkt_json_u64(json, "reserved_bytes", use->reserved_bytes);
     rkt_json_u64(json, "allocated_bytes", use->allocated_bytes);
     rkt_json_u64(json, "gap_bytes", use->gap_bytes);
-    put_ns(json, "gap_ns", use->gap_ns);
+    rkt_json_known(json, "gap_ns", use->gap_ns);
     rkt_json_end(json);
 }
 
@@ -223,8 +217,8 @@ static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result 
     rkt_json_bool(json, "is_host_view", !rank->trace->has_gpu);
     rkt_json_bool(json, "is_cut_short", rank->is_cut_short);
     rkt_json_text(json, "align_state", rkt_align_state_name(rank->align_state));
-    put_ns(json, "bound_ns", rank->bound_ns < 0 ? RKT_NA : rank->bound_ns);
-    put_ns(json, "likely_ns", rank->likely_ns < 0 ? RKT_NA : rank->likely_ns);
+    rkt_json_known(json, "bound_ns", rank->bound_ns < 0 ? RKT_NA : rank->bound_ns);
+    rkt_json_known(json, "likely_ns", rank->likely_ns < 0 ? RKT_NA : rank->likely_ns);
     rkt_json_text(json, "step_source", rkt_step_source_name(rank->step_source));
     rkt_json_text(json, "phase_source", rkt_phase_source_name(rank->phase_source));
     put_capture_windows(json, rank->trace);
@@ -233,7 +227,7 @@ static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result 
         put_window(json, "outside", &rank->outside);
     else
         rkt_json_null(json, "outside");
-    put_ns(json, "gain_ns", rank->gain_ns);
+    rkt_json_known(json, "gain_ns", rank->gain_ns);
     rkt_json_put_gpus(json, rank);
     put_allocator(json, rank->allocator);
     put_sync_lines(json, rank);
@@ -249,13 +243,13 @@ static void put_participant(struct rkt_json *json, const struct rkt_result *resu
 {
     rkt_json_begin_object(json, NULL);
     put_rank(json, "rank", result, participant->rank);
-    put_ns(json, "job_start_ns", participant->job_start_ns);
+    rkt_json_known(json, "job_start_ns", participant->job_start_ns);
     rkt_json_i64(json, "duration_ns", participant->end_ns - participant->start_ns);
-    put_ns(json, "wait_ns", participant->wait_ns);
-    put_ns(json, "active_ns", participant->active_ns);
-    put_ns(json, "clock_free_wait_ns", participant->clock_free_wait_ns);
-    put_ns(json, "ready_ns", participant->ready_ns);
-    put_ns(json, "late_ns", participant->late_ns);
+    rkt_json_known(json, "wait_ns", participant->wait_ns);
+    rkt_json_known(json, "active_ns", participant->active_ns);
+    rkt_json_known(json, "clock_free_wait_ns", participant->clock_free_wait_ns);
+    rkt_json_known(json, "ready_ns", participant->ready_ns);
+    rkt_json_known(json, "late_ns", participant->late_ns);
     rkt_json_bool(json, "is_queued", participant->is_queued);
     rkt_json_end(json);
 }
@@ -285,11 +279,11 @@ static void put_collective(struct rkt_json *json, const struct rkt_result *resul
     put_index(json, "step_index", collective->step);
     put_index(json, "expected_count",
               collective->expected_count == 0 ? RKT_INDEX_NONE : collective->expected_count);
-    put_ns(json, "first_start_ns", collective->job_first_start_ns);
-    put_ns(json, "transfer_ns", collective->transfer_ns);
-    put_ns(json, "clocked_transfer_ns", collective->clocked_transfer_ns);
-    put_ns(json, "start_spread_ns", collective->start_spread_ns);
-    put_ns(json, "end_spread_ns", collective->end_spread_ns);
+    rkt_json_known(json, "first_start_ns", collective->job_first_start_ns);
+    rkt_json_known(json, "transfer_ns", collective->transfer_ns);
+    rkt_json_known(json, "clocked_transfer_ns", collective->clocked_transfer_ns);
+    rkt_json_known(json, "start_spread_ns", collective->start_spread_ns);
+    rkt_json_known(json, "end_spread_ns", collective->end_spread_ns);
     put_rank(json, "last_rank", result, collective->last_rank);
     rkt_json_bool(json, "last_is_distinguishable", collective->last_is_distinguishable);
     rkt_json_double(json, "busbw_bytes_per_s", collective->busbw_bytes_per_s);
@@ -361,8 +355,9 @@ static void put_selection(struct rkt_json *json, const struct rkt_result *result
     rkt_json_end(json);
     rkt_json_u64(json, "rank_count_in_all", result->rank_count_in_all);
     put_selected_steps(json, selection);
-    put_ns(json, "since_ns", selection->has_time ? selection->since_ns : RKT_NA);
-    put_ns(json, "until_ns", selection->until_ns == INT64_MAX ? RKT_NA : selection->until_ns);
+    rkt_json_known(json, "since_ns", selection->has_time ? selection->since_ns : RKT_NA);
+    rkt_json_known(json, "until_ns",
+                   selection->until_ns == INT64_MAX ? RKT_NA : selection->until_ns);
     rkt_json_end(json);
 }
 
@@ -370,7 +365,7 @@ static void put_summary(struct rkt_json *json, const struct rkt_summary *summary
 {
     rkt_json_begin_object(json, "summary");
     rkt_json_bool(json, "is_host_view", summary->is_host_view);
-    put_ns(json, "step_ns", summary->step_ns);
+    rkt_json_known(json, "step_ns", summary->step_ns);
     rkt_json_double(json, "comm_share", summary->comm_share);
     rkt_json_double(json, "exposed_share", summary->exposed_share);
     rkt_json_double(json, "overlap", summary->overlap);
@@ -378,7 +373,7 @@ static void put_summary(struct rkt_json *json, const struct rkt_summary *summary
     rkt_json_double(json, "prefetch", summary->prefetch);
     rkt_json_double(json, "compute_share", summary->compute_share);
     rkt_json_double(json, "gpu_util", summary->gpu_util);
-    put_ns(json, "rank_windows_ns", summary->parts_rank_ns);
+    rkt_json_known(json, "rank_windows_ns", summary->parts_rank_ns);
     if (summary->is_host_view)
         rkt_json_put_host_parts(json, "host_parts_ns", &summary->host);
     else
@@ -399,10 +394,10 @@ static void put_straggler(struct rkt_json *json, const struct rkt_result *result
         rkt_json_bool(json, "is_persistent", straggler->is_persistent);
         rkt_json_u64(json, "step_count", straggler->step_count);
         rkt_json_u64(json, "steps_in_all", straggler->steps_in_all);
-        put_ns(json, "gain_ns", straggler->gain_ns);
-        put_ns(json, "excess_ns", straggler->excess_ns);
+        rkt_json_known(json, "gain_ns", straggler->gain_ns);
+        rkt_json_known(json, "excess_ns", straggler->excess_ns);
         rkt_json_text(json, "cause", rkt_cause_name(straggler->cause));
-        put_ns(json, "cause_ns", straggler->cause_ns);
+        rkt_json_known(json, "cause_ns", straggler->cause_ns);
         rkt_json_text(json, "cause_detail",
                       straggler->cause_detail == NULL ? "" : straggler->cause_detail);
         rkt_json_put_gpu_cause(json, &straggler->gpu);
@@ -418,7 +413,7 @@ static void put_last_arriver(struct rkt_json *json, const struct rkt_result *res
     put_rank(json, "rank", result, last->last_count > 0 ? last->rank : RKT_INDEX_NONE);
     rkt_json_u64(json, "last_count", last->last_count);
     rkt_json_u64(json, "collective_count", last->collective_count);
-    put_ns(json, "last_by_ns", last->last_by_ns);
+    rkt_json_known(json, "last_by_ns", last->last_by_ns);
     rkt_json_end(json);
 }
 

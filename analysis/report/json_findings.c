@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/finding.h"
+#include "analysis/json_known.h"
 #include "analysis/report/json_parts.h"
-
-static void put_ns(struct rkt_json *json, const char *key, int64_t value_ns)
-{
-    if (value_ns == RKT_NA)
-        rkt_json_null(json, key);
-    else
-        rkt_json_i64(json, key, value_ns);
-}
 
 static void put_place(struct rkt_json *json, const struct rkt_result *result,
                       const struct rkt_finding_place *place)
@@ -29,8 +22,8 @@ static void put_finding(struct rkt_json *json, const struct rkt_result *result,
     rkt_json_begin_object(json, NULL);
     rkt_json_text(json, "id", finding->id);
     rkt_json_text(json, "severity", rkt_severity_name(finding->severity));
-    put_ns(json, "loss_ns", finding->loss_ns);
-    put_ns(json, "save_ns", finding->save_ns);
+    rkt_json_known(json, "loss_ns", finding->loss_ns);
+    rkt_json_known(json, "save_ns", finding->save_ns);
     rkt_json_double(json, "save_share", finding->save_share);
     rkt_json_text(json, "what", finding->what);
     rkt_json_text(json, "advice", finding->advice);
@@ -44,9 +37,9 @@ static void put_finding(struct rkt_json *json, const struct rkt_result *result,
 static void put_cause(struct rkt_json *json, const struct rkt_classic_cause *cause)
 {
     rkt_json_begin_object(json, cause->name);
-    put_ns(json, "loss_ns", cause->loss_ns);
+    rkt_json_known(json, "loss_ns", cause->loss_ns);
     rkt_json_double(json, "share", cause->share);
-    put_ns(json, "save_ns", cause->save_ns);
+    rkt_json_known(json, "save_ns", cause->save_ns);
     rkt_json_double(json, "count_per_step", cause->count);
     rkt_json_text(json, "pattern", cause->pattern);
     rkt_json_end(json);

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "analysis/json_known.h"
 #include "analysis/report/json_parts.h"
-
-static void put_stored(struct rkt_json *json, const char *name, int64_t value)
-{
-    if (value == RKT_NA)
-        rkt_json_null(json, name);
-    else
-        rkt_json_i64(json, name, value);
-}
 
 /* Times are whole ns, also where they are a quotient. */
 static void put_derived(struct rkt_json *json, const struct rkt_derived *derived, double value)
@@ -29,13 +22,13 @@ static void put_row(struct rkt_json *json, const struct rkt_table_form *form,
     if (form->bin)
         rkt_json_i64(json, form->bin, row->bin);
     for (size_t c = 0; c < form->column_count; c++)
-        put_stored(json, form->columns[c].name, row->values[c]);
+        rkt_json_known(json, form->columns[c].name, row->values[c]);
     for (size_t d = 0; d < form->derived_count; d++)
         put_derived(json, &form->derived[d],
                     rkt_table_value(form, table, row, form->column_count + d));
     rkt_json_begin_array(json, "total_ns_by_rank");
     for (size_t r = 0; row->by_rank && r < rank_count; r++)
-        put_stored(json, NULL, row->by_rank[r]);
+        rkt_json_known(json, NULL, row->by_rank[r]);
     rkt_json_end(json);
     rkt_json_end(json);
 }

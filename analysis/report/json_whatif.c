@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/critical_path.h"
+#include "analysis/json_known.h"
 #include "analysis/report/json_parts.h"
-
-static void put_ns(struct rkt_json *json, const char *key, int64_t value_ns)
-{
-    if (value_ns == RKT_NA)
-        rkt_json_null(json, key);
-    else
-        rkt_json_i64(json, key, value_ns);
-}
 
 static void put_step(struct rkt_json *json, const struct rkt_result *result,
                      const struct rkt_step_whatif *step)
 {
     rkt_json_begin_object(json, NULL);
     rkt_json_u64(json, "number", step->number);
-    put_ns(json, "step_ns", step->step_ns);
-    put_ns(json, "replay_ns", step->replay_ns);
+    rkt_json_known(json, "step_ns", step->step_ns);
+    rkt_json_known(json, "replay_ns", step->replay_ns);
     if (step->rank == RKT_INDEX_NONE)
         rkt_json_null(json, "rank");
     else
         rkt_json_u64(json, "rank", result->ranks[step->rank].rank);
-    put_ns(json, "gain_ns", step->gain_ns);
+    rkt_json_known(json, "gain_ns", step->gain_ns);
     rkt_json_bool(json, "is_named", step->is_named);
     rkt_json_end(json);
 }
@@ -30,8 +23,8 @@ static void put_piece(struct rkt_json *json, const struct rkt_result *result,
                       const struct rkt_path_piece *piece)
 {
     rkt_json_begin_object(json, NULL);
-    put_ns(json, "start_ns", piece->start_ns);
-    put_ns(json, "end_ns", piece->end_ns);
+    rkt_json_known(json, "start_ns", piece->start_ns);
+    rkt_json_known(json, "end_ns", piece->end_ns);
     rkt_json_u64(json, "rank", result->ranks[piece->rank].rank);
     if (piece->collective < result->collective_count) {
         rkt_json_null(json, "cause");
@@ -53,11 +46,11 @@ static void put_path(struct rkt_json *json, const struct rkt_result *result)
         return;
     }
     rkt_json_begin_object(json, "critical_path");
-    put_ns(json, "total_ns", path->total_ns);
-    put_ns(json, "transfer_ns", path->transfer_ns);
+    rkt_json_known(json, "total_ns", path->total_ns);
+    rkt_json_known(json, "transfer_ns", path->transfer_ns);
     rkt_json_begin_object(json, "own_ns");
     for (int cause = 1; cause <= RKT_CAUSE_OTHER; cause++)
-        put_ns(json, rkt_cause_name((enum rkt_cause)cause), path->own_ns[cause]);
+        rkt_json_known(json, rkt_cause_name((enum rkt_cause)cause), path->own_ns[cause]);
     rkt_json_end(json);
     rkt_json_begin_array(json, "own_by_rank_ns");
     for (size_t r = 0; r < result->rank_count; r++)
@@ -79,9 +72,9 @@ void rkt_json_put_whatif(struct rkt_json *json, const struct rkt_result *result)
     rkt_json_bool(json, "is_valid", whatif->why_not[0] == '\0');
     rkt_json_text(json, "why_not", whatif->why_not);
     rkt_json_double(json, "miss", whatif->miss);
-    put_ns(json, "steps_ns", whatif->steps_ns);
-    put_ns(json, "inst_ns", whatif->inst_ns);
-    put_ns(json, "ideal_ns", whatif->ideal_ns);
+    rkt_json_known(json, "steps_ns", whatif->steps_ns);
+    rkt_json_known(json, "inst_ns", whatif->inst_ns);
+    rkt_json_known(json, "ideal_ns", whatif->ideal_ns);
     rkt_json_double(json, "slowdown", whatif->slowdown);
     rkt_json_double(json, "waste", whatif->waste);
     put_path(json, result);

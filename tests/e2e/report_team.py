@@ -16,38 +16,8 @@ import sys
 import tempfile
 import time
 
-BUILD = pathlib.Path(sys.argv[1]).resolve()
-RANKTRACE = BUILD / "bin" / "ranktrace"
-HAS_MPI = (BUILD / "bin" / "ranktrace-report-mpi").exists() and shutil.which("mpirun") is not None
-# Of a launcher or a ranktrace around this test nothing may be left.
-ENV = {name: value for name, value in os.environ.items()
-       if not name.startswith(("OMPI_", "PMIX_", "PMI_", "SLURM_", "RANKTRACE_"))}
-PATIENCE_S = 120
-
-failures = []
-
-
-def check(what, got, want):
-    if got != want:
-        failures.append(f"{what}: {got!r:.400}, not {want!r:.400}")
-
-
-def mpirun(count):
-    words = ["mpirun", "-np", str(count), "--oversubscribe"]
-    return words + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
-
-
-def run(*words):
-    return subprocess.run([str(word) for word in words], capture_output=True, env=ENV, timeout=PATIENCE_S,
-                          check=False)
-
-
-def simulate(path, *lines, options=()):
-    words = [word for line in lines for word in ("-s", line)]
-    done = run(RANKTRACE, "simulate", "-f", "-o", path, *options, *words)
-    if done.returncode != 0:
-        sys.exit(f"simulate {lines}: {done.stderr.decode()}")
-    return path
+from mpi_run import mpirun
+from reports import BUILD, HAS_MPI, PATIENCE_S, RANKTRACE, check, end, failures, run, simulate
 
 
 def own_lines(done):
@@ -171,7 +141,7 @@ def kill_one(before, after, name, count, path, folder):
     report = folder / "half.json"
     with subprocess.Popen([str(word) for word in [*before, RANKTRACE, "report", "-f", "json", "-o", report, path,
                                                   *after]],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV) as process:
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         pids = members(process.pid, name, count)
         os.kill(pids[-1], signal.SIGSTOP)
         time.sleep(0.3)
@@ -244,8 +214,7 @@ def main():
         check_without_mpi(runs["a straggler"], folder)
         check_death(simulate(folder / "long.rkt", "ranks=24", "steps=400"), folder)
         check_memory(folder)
-    print("\n".join(failures))
-    sys.exit(1 if failures else 0)
+    end()
 
 
 main()

@@ -8,44 +8,19 @@ What is selected has the numbers that it has in the whole run, whatever the numb
 it is of; what does not exist is one line and code 2; ranks that are not selected are not read.
 """
 import json
-import os
 import pathlib
-import shutil
-import subprocess
-import sys
 import tempfile
 
-BUILD = pathlib.Path(sys.argv[1]).resolve()
-RANKTRACE = BUILD / "bin" / "ranktrace"
-HAS_MPI = (BUILD / "bin" / "ranktrace-report-mpi").exists() and shutil.which("mpirun") is not None
-ENV = {name: value for name, value in os.environ.items()
-       if not name.startswith(("OMPI_", "PMIX_", "PMI_", "SLURM_", "RANKTRACE_"))}
+from mpi_run import mpirun
+from reports import HAS_MPI, RANKTRACE, check, end, run, simulate
+
 RANKS = 6
-
-failures = []
-
-
-def check(what, got, want):
-    if got != want:
-        failures.append(f"{what}: {got!r:.400}, not {want!r:.400}")
-
-
-def run(*words):
-    return subprocess.run([str(word) for word in words], capture_output=True, env=ENV, timeout=120, check=False)
 
 
 def report(path, *options):
     done = run(RANKTRACE, "report", "-f", "json", "--jobs", "1", *options, path)
     check(f"{options}", (done.returncode, done.stderr), (0, b""))
     return json.loads(done.stdout)
-
-
-def simulate(path, *lines):
-    words = [word for line in lines for word in ("-s", line)]
-    done = run(RANKTRACE, "simulate", "-f", "-o", path, *words)
-    if done.returncode != 0:
-        sys.exit(f"simulate {lines}: {done.stderr.decode()}")
-    return path
 
 
 def counted(rank):
@@ -100,8 +75,7 @@ def check_teams(path):
     options = ["--steps", "7:12", "--ranks", "0-3,5", "--since", "100ms"]
     teams = [([], ["--jobs", "3"]), ([], ["--jobs", "8"])]
     if HAS_MPI:
-        as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        teams.append((["mpirun", "-np", "3", "--oversubscribe", *as_root], []))
+        teams.append((mpirun(3), []))
     for form in ("text", "json"):
         alone = run(RANKTRACE, "report", "-f", form, "--jobs", "1", *options, path)
         check(f"{form}: alone", (alone.returncode, len(alone.stdout) > 500), (0, True))
@@ -176,8 +150,7 @@ def main():
         check_step_range(path)
         check_export(path)
         check_compare(path)
-    print("\n".join(failures))
-    sys.exit(1 if failures else 0)
+    end()
 
 
 main()
