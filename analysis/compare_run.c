@@ -64,6 +64,15 @@ static int64_t integer_or_na(const struct rkt_json_value *value)
     return value->is_integer ? value->integer : RKT_NA;
 }
 
+static bool tells_of_a_gap(const struct rkt_json_value *value)
+{
+    if (strcmp(value->form, "run.is_complete") == 0)
+        return value->number == 0;
+    return value->number > 0 && (strcmp(value->form, "run.damaged_frames") == 0 ||
+                                 strcmp(value->form, "run.seq_gap_count") == 0 ||
+                                 strcmp(value->form, "run.unread_shard_count") == 0);
+}
+
 static enum rkt_status take_head(struct reader *reader, const struct rkt_json_value *value,
                                  struct rkt_error *err)
 {
@@ -93,6 +102,7 @@ static enum rkt_status take_head(struct reader *reader, const struct rkt_json_va
         if (strcmp(form, NUMBERS[i].form) == 0)
             *NUMBERS[i].number = integer_or_na(value);
     }
+    run->is_incomplete |= tells_of_a_gap(value);
     if (strcmp(form, "schema") == 0)
         reader->is_report = value->type == RKT_JSON_TEXT && strcmp(value->text, SCHEMA) == 0;
     else if (strcmp(form, "efficiency.serial") == 0)

@@ -80,6 +80,7 @@ struct rkt_compare_run {
     uint32_t compared_count;
     int64_t loss_count;
     bool is_host_view;
+    bool is_incomplete;       /* cut short, or parts of its timeline are missing */
     bool is_part;             /* a report of some ranks, steps or time (selection.h) */
     size_t step_count;        /* steady, as the samples */
     size_t recorded_count;    /* steps that all have, warm-up too */

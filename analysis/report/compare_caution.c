@@ -33,6 +33,8 @@ static void add(struct cautions *cautions, bool holds, const char *fmt, ...)
 
 static void add_losses(struct cautions *cautions, const struct rkt_compare_run *run)
 {
+    add(cautions, run->is_incomplete, "%.100s is incomplete: its numbers are of what was stored",
+        run->label);
     add(cautions, run->loss_count > 0, "%.100s has lost %lld records: its times are too short",
         run->label, (long long)run->loss_count);
 }

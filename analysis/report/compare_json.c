@@ -38,6 +38,7 @@ static void put_run(struct rkt_json *json, const struct rkt_compare_run *run)
     rkt_json_text(json, "why_no_steps", run->why_no_steps);
     rkt_json_bool(json, "is_host_view", run->is_host_view);
     rkt_json_bool(json, "is_part", run->is_part);
+    rkt_json_bool(json, "is_incomplete", run->is_incomplete);
     rkt_json_known(json, "loss_count", run->loss_count);
     rkt_json_known(json, "straggler_rank", run->has_straggler ? run->straggler_rank : RKT_NA);
     rkt_json_text(json, "straggler_cause", run->has_straggler ? run->straggler_cause : "");

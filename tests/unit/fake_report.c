@@ -80,9 +80,10 @@ char *fake_report_json(const struct fake_report *report)
     (void)fprintf(
         out,
         "{\"schema\": \"ranktrace-report\", \"schema_version\": 1, \"run\": {\"producer\": "
-        "\"%s\", \"rank_count\": %u, \"expected_rank_count\": null, \"loss_count\": 0},\n"
+        "\"%s\", \"is_complete\": %s, \"rank_count\": %u, \"expected_rank_count\": null, "
+        "\"loss_count\": 0},\n"
         "\"efficiency\": {\"serial\": %g, \"transfer\": null}, \"ranks\": [",
-        report->producer ? report->producer : "capture",
+        report->producer ? report->producer : "capture", report->is_cut ? "false" : "true",
         report->rank_count + (uint32_t)report->host_ranks, report->serial);
     for (uint32_t r = 0; r < report->rank_count + report->host_ranks; r++)
         put_rank(report, r, out);

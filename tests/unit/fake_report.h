@@ -8,6 +8,7 @@
  * Memory: the text is the caller's; free it.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,7 @@ struct fake_report {
     int64_t gain_ns;                   /* of each step */
     size_t host_ranks;                 /* ranks behind the others that recorded no GPU work */
     double serial;
+    bool is_cut;
     struct fake_kernel kernels[4];         /* up to the first without a name */
     struct fake_collective collectives[4]; /* likewise: each once a step */
 };

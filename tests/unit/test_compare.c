@@ -233,6 +233,12 @@ static void runs_that_differ_in_kind_have_no_real_change(void **state)
     assert_near(pair.comparison.common_share, 0);
     cautions_are_said(&pair, "fake and fake: only 0 % of the kernels' time", 1);
     release(&pair);
+
+    other = AFTER;
+    other.is_cut = true;
+    compare(&BEFORE, &other, &pair);
+    cautions_are_said(&pair, "fake is incomplete", 1);
+    release(&pair);
 }
 
 static void runs_without_steps_say_so(void **state)
