@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analysis/clock_gap.h"
 #include "analysis/interval.h"
 #include "analysis/stages.h"
 #include "analysis/steady.h"
@@ -74,8 +75,7 @@ static int64_t wait(const struct rkt_result *result, const struct rkt_collective
                     const struct rkt_participant *part)
 {
     (void)result;
-    (void)bucket;
-    return part->wait_ns != RKT_NA ? part->wait_ns : part->clock_free_wait_ns;
+    return rkt_clock_gap_wait_ns(bucket, part);
 }
 
 static int64_t transfer(const struct rkt_result *result, const struct rkt_collective *bucket,

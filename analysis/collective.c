@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "analysis/clock_gap.h"
 #include "analysis/match_unit.h"
 #include "analysis/stages.h"
 
@@ -163,7 +164,6 @@ static void measure_durations(struct rkt_collective *collective)
     collective->end_spread_ns = RKT_NA;
     collective->clocked_transfer_ns = RKT_NA;
     collective->last_rank = RKT_INDEX_NONE;
-    collective->last_is_distinguishable = false;
 }
 
 static void split_waits(const struct rkt_result *result, struct rkt_collective *collective,
@@ -185,37 +185,6 @@ static void split_waits(const struct rkt_result *result, struct rkt_collective *
     }
 }
 
-/*
- * Its lead must be larger than what the clocks of both ranks can be off. Where no bound is
- * known (imported stamps) the ends, which agree in truth, show how far off they are; and the
- * last to start must also be the one that waited least, which needs no clock.
- */
-static bool is_distinguishable(const struct rkt_result *result,
-                               const struct rkt_collective *collective, size_t last)
-{
-    const struct rkt_participant *self = &collective->participants[last];
-    int64_t bound_ns = result->ranks[self->rank].bound_ns;
-
-    if (collective->participant_count < 2 ||
-        collective->participant_count < collective->expected_count)
-        return false;
-    for (size_t i = 0; i < collective->participant_count; i++) {
-        const struct rkt_participant *other = &collective->participants[i];
-        int64_t lead_ns = self->job_start_ns - other->job_start_ns;
-        int64_t other_bound_ns = result->ranks[other->rank].bound_ns;
-
-        if (other == self)
-            continue;
-        if (bound_ns >= 0 && other_bound_ns >= 0) {
-            if (lead_ns <= bound_ns + other_bound_ns)
-                return false;
-        } else if (lead_ns <= collective->end_spread_ns || self->clock_free_wait_ns > 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static void measure_on_clock(const struct rkt_result *result, struct rkt_collective *collective)
 {
     size_t last = last_position(collective);
@@ -235,7 +204,6 @@ static void measure_on_clock(const struct rkt_result *result, struct rkt_collect
         first_end_ns > last_start_ns ? first_end_ns - last_start_ns : 0;
     collective->last_rank = collective->participants[last].rank;
     split_waits(result, collective, last_start_ns);
-    collective->last_is_distinguishable = is_distinguishable(result, collective, last);
 }
 
 /* Lower median: the smallest value that half of the participants do not exceed. */
@@ -287,8 +255,8 @@ static double busbw_of(const struct rkt_collective *collective)
 {
     size_t ranks =
         collective->expected_count > 0 ? collective->expected_count : collective->participant_count;
-    bool has_clock = collective->participants[0].active_ns != RKT_NA;
-    int64_t time_ns = has_clock ? median_active_ns(collective) : collective->transfer_ns;
+    int64_t time_ns =
+        collective->is_clocked ? median_active_ns(collective) : collective->transfer_ns;
 
     if (collective->participants[0].work == RKT_INDEX_NONE || collective->bytes == 0 ||
         time_ns <= 0)
@@ -305,6 +273,7 @@ void rkt_measure_collectives(struct rkt_result *result)
         measure_durations(collective);
         if (is_timed(result, collective))
             measure_on_clock(result, collective);
+        rkt_clock_gap_judge(result, collective);
         collective->busbw_bytes_per_s = busbw_of(collective);
     }
 }

@@ -8,6 +8,7 @@
 #include "analysis/result.h"
 
 #define WHY_FEW "fewer than 5 steady steps have it"
+#define WHY_CLOCKS "not distinguishable: the clocks may be off by as much"
 #define WHY_ABSENT "one of the runs does not have it"
 
 static double median_of(struct rkt_sample sample)
@@ -40,6 +41,17 @@ static const char *why_no_steps(const struct rkt_comparison *comparison)
     return before[0] != '\0' ? before : comparison->runs[1]->why_no_steps;
 }
 
+/* Waits by the clocks, and the transfers that are left of them: the clocks may make the change. */
+static bool is_blurred(const struct rkt_comparison *comparison, enum rkt_metric metric)
+{
+    double difference_ns = comparison->metrics[metric].difference.value;
+    double gap_ns =
+        (double)comparison->runs[0]->wait_gap_ns + (double)comparison->runs[1]->wait_gap_ns;
+
+    return (metric == RKT_METRIC_COMM_WAIT || metric == RKT_METRIC_COMM_TRANSFER) && gap_ns > 0 &&
+           fabs(difference_ns) <= gap_ns;
+}
+
 static enum rkt_status compare_metric(struct rkt_comparison *comparison, enum rkt_metric metric,
                                       struct rkt_error *err)
 {
@@ -52,8 +64,12 @@ static enum rkt_status compare_metric(struct rkt_comparison *comparison, enum rk
     change->after = median_of(after);
     status =
         rkt_bootstrap_contrast(before, after, RKT_CONTRAST_DIFFERENCE, &change->difference, err);
-    change->is_real = excludes_zero(&change->difference) && comparison->why_not_alike[0] == '\0';
+    change->is_blurred = is_blurred(comparison, metric);
+    change->is_real = excludes_zero(&change->difference) && comparison->why_not_alike[0] == '\0' &&
+                      !change->is_blurred;
     change->why_not = comparison->why_not_alike;
+    if (change->why_not[0] == '\0' && change->is_blurred)
+        change->why_not = WHY_CLOCKS;
     if (isnan(change->difference.value))
         change->why_not = why_no_steps(comparison)[0] ? why_no_steps(comparison) : WHY_ABSENT;
     else if (isnan(change->difference.low))

@@ -19,6 +19,7 @@ struct rkt_metric_change {
     double after;
     struct rkt_estimate difference;
     bool is_real;
+    bool is_blurred;     /* the clocks may have made it */
     const char *why_not; /* the change has no interval, or does not count: "" */
 };
 

@@ -92,6 +92,7 @@ static enum rkt_status take_head(struct reader *reader, const struct rkt_json_va
                    {"run.expected_rank_count", &reader->expected_count},
                    {"run.rank_count", &reader->here_count},
                    {"run.loss_count", &run->loss_count},
+                   {"clock.wait_gap_ns", &run->wait_gap_ns},
                    {"straggler.rank", &run->straggler_rank}};
 
     for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++) {

@@ -82,6 +82,7 @@ struct rkt_compare_run {
     bool is_host_view;
     bool is_incomplete;       /* cut short, or parts of its timeline are missing */
     bool is_part;             /* a report of some ranks, steps or time (selection.h) */
+    int64_t wait_gap_ns;      /* what clocks may be wrong by in a step's waits; 0 not said */
     size_t step_count;        /* steady, as the samples */
     size_t recorded_count;    /* steps that all have, warm-up too */
     const char *why_no_steps; /* "" */

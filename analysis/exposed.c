@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "analysis/clock_gap.h"
 #include "analysis/layer.h"
 #include "analysis/measure.h"
 #include "common/array.h"
@@ -53,8 +54,7 @@ static const struct rkt_participant *find_participant(const struct rkt_collectiv
     return NULL;
 }
 
-/* From start to release point; RKT_NA where nothing tells. Without an aligned clock the wait that
- * needs none stands for it: what the kernel lasted longer than the shortest of the others. */
+/* From start to release point; RKT_NA where nothing tells. */
 static int64_t wait_of(const struct rkt_result *result, size_t rank, size_t place)
 {
     const struct rkt_rank_trace *trace = result->ranks[rank].trace;
@@ -68,8 +68,7 @@ static int64_t wait_of(const struct rkt_result *result, size_t rank, size_t plac
                                    rkt_rank_trace_whole_index(trace, place));
     if (!participant)
         return RKT_NA;
-    wait_ns =
-        participant->wait_ns != RKT_NA ? participant->wait_ns : participant->clock_free_wait_ns;
+    wait_ns = rkt_clock_gap_wait_ns(&result->collectives[work->collective], participant);
     if (wait_ns == RKT_NA || wait_ns < 0)
         return wait_ns == RKT_NA ? RKT_NA : 0;
     return wait_ns < work->end_ns - work->start_ns ? wait_ns : work->end_ns - work->start_ns;

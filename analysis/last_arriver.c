@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "analysis/clock_gap.h"
 #include "analysis/stages.h"
 #include "analysis/steady.h"
 
 /*
- * Lead of the last over the second last; RKT_NA where this collective says nothing of who came
- * last. In host view only the first bucket of a step is looked at: it shows what came before.
+ * Lead of the last over the second last, whatever the clocks; RKT_NA where this collective says
+ * nothing of who came last. In host view only the first bucket of a step is looked at: it shows what came before.
  */
 static int64_t lead_ns(const struct rkt_collective *collective)
 {
     int64_t last_ns = INT64_MIN;
     int64_t second_ns = INT64_MIN;
 
-    if (!collective->last_is_distinguishable)
+    if (collective->last_rank == RKT_INDEX_NONE)
         return RKT_NA;
     for (size_t i = 0; i < collective->participant_count; i++) {
         const struct rkt_participant *participant = &collective->participants[i];
@@ -38,16 +39,28 @@ static bool is_left_out(const struct rkt_result *result, const struct rkt_collec
     return collective->step < rank->step_count && !rkt_step_counts(&rank->steps[collective->step]);
 }
 
-/* How often each rank (by position) came last; *told_out: collectives that tell who did. */
-static void count_last(const struct rkt_result *result, uint32_t *counts, uint32_t *told_out)
+static bool is_told(const struct rkt_collective *collective)
+{
+    return collective->last_is_distinguishable && lead_ns(collective) != RKT_NA;
+}
+
+/* How often each rank (by position) came last, and how many collectives tell who did. */
+static void count_last(const struct rkt_result *result, uint32_t *counts,
+                       struct rkt_last_arriver *last)
 {
     for (size_t i = 0; i < result->collective_count; i++) {
         const struct rkt_collective *collective = &result->collectives[i];
 
         if (is_left_out(result, collective) || lead_ns(collective) == RKT_NA)
             continue;
+        last->blurred_count +=
+            collective->clock_gap_ns != 0 && rkt_clock_gap_blurs_last(collective);
+        if (!collective->last_is_distinguishable)
+            continue;
         counts[collective->last_rank]++;
-        ++*told_out;
+        last->collective_count++;
+        if (collective->clock_gap_ns > last->clock_gap_ns)
+            last->clock_gap_ns = collective->clock_gap_ns;
     }
 }
 
@@ -57,10 +70,10 @@ static int64_t median_lead(const struct rkt_result *result, uint32_t rank, int64
 
     for (size_t i = 0; i < result->collective_count; i++) {
         const struct rkt_collective *collective = &result->collectives[i];
-        int64_t lead = lead_ns(collective);
 
-        if (lead != RKT_NA && collective->last_rank == rank && !is_left_out(result, collective))
-            leads[count++] = lead;
+        if (is_told(collective) && collective->last_rank == rank &&
+            !is_left_out(result, collective))
+            leads[count++] = lead_ns(collective);
     }
     return rkt_median_i64(leads, count);
 }
@@ -72,12 +85,12 @@ enum rkt_status rkt_find_last_arriver(struct rkt_result *result, struct rkt_erro
     int64_t *leads = calloc(result->collective_count + 1, sizeof(*leads));
     enum rkt_status status = RKT_OK;
 
-    *last = (struct rkt_last_arriver){.last_by_ns = RKT_NA};
+    *last = (struct rkt_last_arriver){.last_by_ns = RKT_NA, .clock_gap_ns = RKT_NA};
     if (counts == NULL || leads == NULL) {
         status = rkt_fail(err, RKT_ERR_NOMEM, "no memory for the arrivals at %zu collectives",
                           result->collective_count);
     } else {
-        count_last(result, counts, &last->collective_count);
+        count_last(result, counts, last);
         for (uint32_t r = 0; r < result->rank_count; r++)
             last->rank = counts[r] > counts[last->rank] ? r : last->rank;
         last->last_count = counts[last->rank];

@@ -246,7 +246,9 @@ struct rkt_collective {
     int64_t clocked_transfer_ns;  /* max(0, first end - last start) */
     uint32_t last_rank;           /* position of the last to arrive; RKT_INDEX_NONE */
     bool last_is_distinguishable; /* its lead over the second last is beyond the bound */
-    double busbw_bytes_per_s;     /* NAN unknown */
+    bool is_clocked;      /* waits count by the clock, else by durations alone (clock_gap.h) */
+    int64_t clock_gap_ns; /* what two of its ranks' clocks may be apart at most; RKT_NA unknown */
+    double busbw_bytes_per_s; /* NAN unknown */
 };
 
 /* The straggler's GPU beside those of the others in the same steps. */
@@ -283,6 +285,15 @@ struct rkt_last_arriver {
     uint32_t last_count;       /* collectives to which it came last */
     uint32_t collective_count; /* of these: steady, not queued, and told apart by the clocks */
     int64_t last_by_ns;        /* median lead over the second last; RKT_NA where last_count is 0 */
+    uint32_t blurred_count;    /* further ones in which nobody's lead is beyond the clocks */
+    int64_t clock_gap_ns;      /* the largest of those in collective_count; RKT_NA unknown */
+};
+
+/* What the clocks of the ranks can tell (clock_gap.h). */
+struct rkt_clock_summary {
+    int64_t gap_ns;       /* what those of two ranks may be apart at most; RKT_NA unknown */
+    size_t clocked_count; /* collectives whose waits count by the clock */
+    int64_t wait_gap_ns;  /* by how much that may be wrong in a step: mean of the sums of gaps */
 };
 
 /* Medians over steady steps and ranks: the head of the report. */
@@ -325,6 +336,7 @@ struct rkt_result {
         *efficiency; /* analysis/efficiency.h; NULL where it was not looked at */
     struct rkt_straggler straggler;
     struct rkt_last_arriver last_arriver;
+    struct rkt_clock_summary clock;
     struct rkt_summary summary;
     const struct rkt_tables *tables;     /* of all ranks that are not set apart; NULL none */
     const struct rkt_findings *findings; /* NULL: not looked for */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/clock_check.h"
+#include "analysis/clock_gap.h"
 #include "analysis/collective_clocks.h"
 #include "analysis/stages.h"
 #include "analysis/steady.h"
@@ -315,6 +316,7 @@ enum rkt_status rkt_summarise(struct rkt_result *result, struct rkt_arena *arena
 
     memset(&result->summary, 0, sizeof(result->summary));
     fill_sums(result);
+    rkt_summarise_clocks(result);
     status = fill_step(result, arena, err);
     if (status == RKT_OK)
         status = fill_ratios(result, err);

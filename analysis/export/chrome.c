@@ -7,6 +7,7 @@
 #include "analysis/export/chrome_state.h"
 #include "analysis/trace_keeper.h"
 #include "common/array.h"
+#include "common/units.h"
 
 #define BREAK_DEPTH 2 /* one event per line */
 #define TRACK_NAME_BYTES 256
@@ -44,6 +45,34 @@ static void put_sort_index(struct rkt_chrome *chrome, const char *what, uint32_t
     rkt_json_end(json);
 }
 
+/* What its place beside other ranks is worth. */
+static void describe_clock(const struct rkt_rank_result *rank, char *text, size_t text_bytes)
+{
+    char bound[32] = "unknown";
+
+    if (rank->bound_ns >= 0)
+        (void)rkt_format_duration(rank->bound_ns, bound, sizeof(bound));
+    if (rank->align_state == RKT_ALIGN_UNALIGNED)
+        (void)snprintf(text, text_bytes, "clock not aligned: shown from its own first event");
+    else
+        (void)snprintf(text, text_bytes, "clock: %s, +- %s",
+                       rkt_align_state_name(rank->align_state), bound);
+}
+
+static void put_labels(struct rkt_chrome *chrome)
+{
+    char labels[TRACK_NAME_BYTES] = "";
+    size_t used;
+
+    if (chrome->result->rank_count > 1)
+        describe_clock(chrome->rank, labels, sizeof(labels));
+    used = strlen(labels);
+    if (chrome->rank->is_cut_short)
+        (void)snprintf(labels + used, sizeof(labels) - used, "%scut short", used > 0 ? ", " : "");
+    if (labels[0] != '\0')
+        put_metadata_text(chrome, "process_labels", 0, "labels", labels);
+}
+
 static void put_process(struct rkt_chrome *chrome)
 {
     const struct rkt_source_info *info = &chrome->trace->source.info;
@@ -54,11 +83,7 @@ static void put_process(struct rkt_chrome *chrome)
     put_metadata_text(chrome, "process_name", 0, "name", name);
     put_sort_index(chrome, "process_sort_index", 0, chrome->rank->rank);
     rkt_chrome_put_rank_identity(chrome);
-    if (chrome->rank->align_state == RKT_ALIGN_UNALIGNED && chrome->result->rank_count > 1)
-        put_metadata_text(chrome, "process_labels", 0, "labels",
-                          "clock not aligned: shown from its own first event");
-    else if (chrome->rank->is_cut_short)
-        put_metadata_text(chrome, "process_labels", 0, "labels", "cut short");
+    put_labels(chrome);
 }
 
 static uint32_t device_count(const struct rkt_chrome *chrome)

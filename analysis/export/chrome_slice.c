@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analysis/clock_gap.h"
 #include "analysis/export/chrome_state.h"
 #include "analysis/json_known.h"
 #include "analysis/range_name.h"
@@ -85,7 +86,11 @@ static void put_collective_args(struct rkt_chrome *chrome, const struct rkt_coll
         rkt_json_u64(json, "bytes", collective->bytes);
     else
         rkt_json_null(json, "bytes");
-    rkt_json_known(json, "wait_ns", part ? part->wait_ns : RKT_NA);
+    if (part && rkt_clock_gap_blurs(part->wait_ns, collective->clock_gap_ns))
+        rkt_json_text(json, "wait_ns", "not distinguishable");
+    else
+        rkt_json_known(json, "wait_ns", part ? part->wait_ns : RKT_NA);
+    rkt_json_known(json, "clock_gap_ns", collective->clock_gap_ns);
     rkt_json_known(json, "clock_free_wait_ns", part ? part->clock_free_wait_ns : RKT_NA);
     rkt_json_known(json, "transfer_ns", collective->transfer_ns);
     if (collective->last_is_distinguishable)

@@ -74,7 +74,7 @@ static const char *verdict_of(const struct rkt_metric_change *change, enum rkt_m
     int direction = rkt_metric_direction(metric);
 
     if (!change->is_real)
-        return "";
+        return change->is_blurred ? "not distinguishable" : "";
     if (direction == 0)
         return "changed";
     return (change->difference.value > 0) == (direction > 0) ? "worse" : "better";

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/clock_gap.h"
 #include "analysis/steady.h"
 
 struct member {
@@ -53,19 +54,12 @@ static bool is_told(const struct rkt_collective *collective)
     return false;
 }
 
-static bool is_blurred(const struct rkt_collective *collective)
-{
-    return collective->last_rank != RKT_INDEX_NONE && !collective->last_is_distinguishable &&
-           collective->participant_count > 1 &&
-           collective->participant_count >= collective->expected_count;
-}
-
 static void count_last(const struct member *members, size_t count, size_t *by_rank,
                        size_t rank_count, struct rkt_collective_group *group)
 {
     memset(by_rank, 0, rank_count * sizeof(*by_rank));
     for (size_t i = 0; i < count; i++) {
-        group->blurred_count += is_blurred(members[i].collective);
+        group->blurred_count += rkt_clock_gap_blurs_last(members[i].collective);
         if (is_told(members[i].collective)) {
             by_rank[members[i].collective->last_rank]++;
             group->told_count++;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "analysis/clock_gap.h"
 #include "analysis/json_known.h"
 #include "analysis/report/json_parts.h"
 #include "analysis/report/report.h"
@@ -239,6 +242,7 @@ static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result 
 }
 
 static void put_participant(struct rkt_json *json, const struct rkt_result *result,
+                            const struct rkt_collective *collective,
                             const struct rkt_participant *participant)
 {
     rkt_json_begin_object(json, NULL);
@@ -246,12 +250,25 @@ static void put_participant(struct rkt_json *json, const struct rkt_result *resu
     rkt_json_known(json, "job_start_ns", participant->job_start_ns);
     rkt_json_i64(json, "duration_ns", participant->end_ns - participant->start_ns);
     rkt_json_known(json, "wait_ns", participant->wait_ns);
+    rkt_json_bool(json, "wait_is_distinguishable",
+                  rkt_clock_gap_tells(participant->wait_ns, collective->clock_gap_ns));
     rkt_json_known(json, "active_ns", participant->active_ns);
     rkt_json_known(json, "clock_free_wait_ns", participant->clock_free_wait_ns);
     rkt_json_known(json, "ready_ns", participant->ready_ns);
     rkt_json_known(json, "late_ns", participant->late_ns);
     rkt_json_bool(json, "is_queued", participant->is_queued);
     rkt_json_end(json);
+}
+
+/* A difference in job time, and whether it is more than the clocks may be off. */
+static void put_told(struct rkt_json *json, const char *name, int64_t difference_ns, int64_t gap_ns)
+{
+    char key[64];
+
+    (void)snprintf(key, sizeof(key), "%s_ns", name);
+    rkt_json_known(json, key, difference_ns);
+    (void)snprintf(key, sizeof(key), "%s_is_distinguishable", name);
+    rkt_json_bool(json, key, rkt_clock_gap_tells(difference_ns, gap_ns));
 }
 
 static void put_collective(struct rkt_json *json, const struct rkt_result *result,
@@ -281,15 +298,17 @@ static void put_collective(struct rkt_json *json, const struct rkt_result *resul
               collective->expected_count == 0 ? RKT_INDEX_NONE : collective->expected_count);
     rkt_json_known(json, "first_start_ns", collective->job_first_start_ns);
     rkt_json_known(json, "transfer_ns", collective->transfer_ns);
-    rkt_json_known(json, "clocked_transfer_ns", collective->clocked_transfer_ns);
-    rkt_json_known(json, "start_spread_ns", collective->start_spread_ns);
-    rkt_json_known(json, "end_spread_ns", collective->end_spread_ns);
+    rkt_json_known(json, "clock_gap_ns", collective->clock_gap_ns);
+    rkt_json_bool(json, "is_clocked", collective->is_clocked);
+    put_told(json, "clocked_transfer", collective->clocked_transfer_ns, collective->clock_gap_ns);
+    put_told(json, "start_spread", collective->start_spread_ns, collective->clock_gap_ns);
+    put_told(json, "end_spread", collective->end_spread_ns, collective->clock_gap_ns);
     put_rank(json, "last_rank", result, collective->last_rank);
     rkt_json_bool(json, "last_is_distinguishable", collective->last_is_distinguishable);
     rkt_json_double(json, "busbw_bytes_per_s", collective->busbw_bytes_per_s);
     rkt_json_begin_array(json, "ranks");
     for (size_t i = 0; i < collective->participant_count; i++)
-        put_participant(json, result, &collective->participants[i]);
+        put_participant(json, result, collective, &collective->participants[i]);
     rkt_json_end(json);
     rkt_json_end(json);
 }
@@ -414,6 +433,28 @@ static void put_last_arriver(struct rkt_json *json, const struct rkt_result *res
     rkt_json_u64(json, "last_count", last->last_count);
     rkt_json_u64(json, "collective_count", last->collective_count);
     rkt_json_known(json, "last_by_ns", last->last_by_ns);
+    rkt_json_known(json, "clock_gap_ns", last->clock_gap_ns);
+    rkt_json_u64(json, "blurred_count", last->blurred_count);
+    rkt_json_end(json);
+}
+
+static void put_clock(struct rkt_json *json, const struct rkt_result *result)
+{
+    const struct rkt_clock_summary *clock = &result->clock;
+    size_t counts[RKT_ALIGN_STATE_COUNT] = {0};
+
+    for (size_t r = 0; r < result->rank_count; r++)
+        counts[result->ranks[r].align_state]++;
+    rkt_json_begin_object(json, "clock");
+    rkt_json_begin_object(json, "states");
+    for (int state = 0; state < RKT_ALIGN_STATE_COUNT; state++) {
+        if (counts[state] > 0)
+            rkt_json_u64(json, rkt_align_state_name((enum rkt_align_state)state), counts[state]);
+    }
+    rkt_json_end(json);
+    rkt_json_known(json, "gap_ns", clock->gap_ns);
+    rkt_json_u64(json, "clocked_count", clock->clocked_count);
+    rkt_json_known(json, "wait_gap_ns", clock->wait_gap_ns);
     rkt_json_end(json);
 }
 
@@ -445,6 +486,7 @@ enum rkt_status rkt_report_write_json(const struct rkt_result *result,
     put_summary(&json, &result->summary);
     put_straggler(&json, result);
     put_last_arriver(&json, result);
+    put_clock(&json, result);
     rkt_json_put_buckets(&json, result);
     rkt_json_put_efficiency(&json, result->efficiency);
     rkt_json_put_whatif(&json, result);

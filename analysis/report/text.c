@@ -156,8 +156,23 @@ static void print_steps_line(const struct rkt_result *result, FILE *out)
         rkt_text_line(out, "steps: NOT from --step-range: no range's name begins so");
 }
 
+/* Where not all waits are told by the clock: by what else. */
+static void describe_waits(const struct rkt_result *result, char *text, size_t text_bytes)
+{
+    size_t clocked = result->clock.clocked_count;
+
+    if (clocked == result->collective_count)
+        text[0] = '\0';
+    else if (clocked == 0)
+        (void)snprintf(text, text_bytes, "; waits are from durations");
+    else
+        (void)snprintf(text, text_bytes, "; waits are by it in %zu of %zu collectives", clocked,
+                       result->collective_count);
+}
+
 static void print_clock_line(const struct rkt_result *result, FILE *out)
 {
+    char waits[64];
     size_t counts[RKT_ALIGN_STATE_COUNT] = {0};
     int64_t worst_ns = 0, likely_ns = 0;
 
@@ -168,6 +183,7 @@ static void print_clock_line(const struct rkt_result *result, FILE *out)
         worst_ns = rank->bound_ns > worst_ns ? rank->bound_ns : worst_ns;
         likely_ns = rank->likely_ns > likely_ns ? rank->likely_ns : likely_ns;
     }
+    describe_waits(result, waits, sizeof(waits));
     if (result->rank_count < 2)
         rkt_text_line(out, "clock: one rank, nothing to align");
     else if (counts[RKT_ALIGN_UNALIGNED] > 0)
@@ -175,13 +191,13 @@ static void print_clock_line(const struct rkt_result *result, FILE *out)
             out, "clock: %zu rank%s not aligned; between ranks only durations are compared",
             counts[RKT_ALIGN_UNALIGNED], counts[RKT_ALIGN_UNALIGNED] == 1 ? " is" : "s are");
     else if (counts[RKT_ALIGN_WALL_CLOCK] > 0)
-        rkt_text_line(out, "clock: as the files' stamps claim; +- unknown");
+        rkt_text_line(out, "clock: as the files' stamps claim; +- unknown%s", waits);
     else if (counts[RKT_ALIGN_MEASURED] > 0)
-        rkt_text_line(out, "clock: aligned, guaranteed +- %s, likely +- %s",
-                      rkt_cell_duration(worst_ns).text, rkt_cell_duration(likely_ns).text);
+        rkt_text_line(out, "clock: aligned, guaranteed +- %s, likely +- %s%s",
+                      rkt_cell_duration(worst_ns).text, rkt_cell_duration(likely_ns).text, waits);
     else if (counts[RKT_ALIGN_COLLECTIVES] > 0)
-        rkt_text_line(out, "clock: aligned by collectives alone, guaranteed +- %s",
-                      rkt_cell_duration(worst_ns).text);
+        rkt_text_line(out, "clock: aligned by collectives alone, guaranteed +- %s%s",
+                      rkt_cell_duration(worst_ns).text, waits);
     else
         rkt_text_line(out, "clock: the same for all ranks");
 }
@@ -223,10 +239,20 @@ static void print_last_arriver(const struct rkt_result *result, FILE *out)
 {
     const struct rkt_last_arriver *last = &result->last_arriver;
 
+    char gap[48] = "";
+
+    if (last->clock_gap_ns > 0)
+        (void)snprintf(gap, sizeof(gap), "; clocks +- %s",
+                       rkt_cell_duration(last->clock_gap_ns).text);
     if (last->last_count * 2 > last->collective_count)
-        rkt_text_line(out, "  Rank %u comes last to %u of %u collectives, by %s (median).",
+        rkt_text_line(out, "  Rank %u comes last to %u of %u collectives, by %s (median%s).",
                       result->ranks[last->rank].rank, last->last_count, last->collective_count,
-                      rkt_cell_duration(last->last_by_ns).text);
+                      rkt_cell_duration(last->last_by_ns).text, gap);
+    else if (last->collective_count == 0 && last->blurred_count > 0)
+        rkt_text_line(out,
+                      "  Who comes last is not distinguishable: in none of %u collectives does a "
+                      "rank lead by more than the clocks may be off.",
+                      last->blurred_count);
 }
 
 /* Of all ranks together, as the losses are: the median rank's share would not add up with them. */

@@ -82,9 +82,11 @@ char *fake_report_json(const struct fake_report *report)
         "{\"schema\": \"ranktrace-report\", \"schema_version\": 1, \"run\": {\"producer\": "
         "\"%s\", \"is_complete\": %s, \"rank_count\": %u, \"expected_rank_count\": null, "
         "\"loss_count\": 0},\n"
+        "\"clock\": {\"wait_gap_ns\": %lld}, "
         "\"efficiency\": {\"serial\": %g, \"transfer\": null}, \"ranks\": [",
         report->producer ? report->producer : "capture", report->is_cut ? "false" : "true",
-        report->rank_count + (uint32_t)report->host_ranks, report->serial);
+        report->rank_count + (uint32_t)report->host_ranks, (long long)report->wait_gap_ns,
+        report->serial);
     for (uint32_t r = 0; r < report->rank_count + report->host_ranks; r++)
         put_rank(report, r, out);
     (void)fprintf(out, "],\n");

@@ -40,6 +40,7 @@ struct fake_report {
     int64_t gain_ns;                   /* of each step */
     size_t host_ranks;                 /* ranks behind the others that recorded no GPU work */
     double serial;
+    int64_t wait_gap_ns; /* by how much clocks may be wrong in the waits of a step */
     bool is_cut;
     struct fake_kernel kernels[4];         /* up to the first without a name */
     struct fake_collective collectives[4]; /* likewise: each once a step */

@@ -165,6 +165,7 @@ static void a_collective_says_what_it_moved_and_how_long_it_waited(void **state)
                                         .transfer_ns = 60,
                                         .last_rank = 1,
                                         .last_is_distinguishable = true,
+                                        .clock_gap_ns = 39,
                                         .busbw_bytes_per_s = 0};
     struct fake_run run;
     char *text;
@@ -178,17 +179,49 @@ static void a_collective_says_what_it_moved_and_how_long_it_waited(void **state)
             .works[fake_add_comm_work(&run, rank, "ncclDevKernel_AllReduce", 1000, 1100)]
             .collective = 0;
     text = export(&run);
-    assert_has(text,
-               "\"collective\": \"AllReduce\", \"comm\": \"0x00000000000000ab\", \"seq\": 12, "
-               "\"bytes\": 4096, \"wait_ns\": 40, \"clock_free_wait_ns\": 41, "
-               "\"transfer_ns\": 60, \"last_rank\": 1");
+    assert_has(
+        text, "\"collective\": \"AllReduce\", \"comm\": \"0x00000000000000ab\", \"seq\": 12, "
+              "\"bytes\": 4096, \"wait_ns\": 40, \"clock_gap_ns\": 39, \"clock_free_wait_ns\": 41, "
+              "\"transfer_ns\": 60, \"last_rank\": 1");
     assert_has(text, "\"wait_ns\": null");
     free(text);
     collective.last_is_distinguishable = false;
+    collective.clock_gap_ns = 40;
     text = export(&run);
+    assert_has(text, "\"wait_ns\": \"not distinguishable\", \"clock_gap_ns\": 40");
     assert_has(text, "\"transfer_ns\": 60, \"last_rank\": \"not distinguishable\"");
     free(text);
     fake_run_release(&run);
+}
+
+static void a_process_is_labelled_with_what_its_clock_is_worth(void **state)
+{
+    static const struct {
+        enum rkt_align_state state;
+        int64_t bound_ns;
+        const char *label;
+    } CASES[] = {
+        {RKT_ALIGN_COLLECTIVES, 38000, "\"labels\": \"clock: from collectives, +- 38.00 us\""},
+        {RKT_ALIGN_WALL_CLOCK, -1, "\"labels\": \"clock: wall clock, +- unknown, cut short\""},
+        {RKT_ALIGN_UNALIGNED, -1,
+         "\"labels\": \"clock not aligned: shown from its own first event, cut short\""},
+    };
+    struct fake_run run;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        char *text;
+
+        fake_run_init(&run, 2);
+        fake_add_comm_work(&run, 1, "ncclDevKernel_AllReduce", 1000, 1100);
+        run.result.ranks[1].align_state = CASES[i].state;
+        run.result.ranks[1].bound_ns = CASES[i].bound_ns;
+        run.result.ranks[1].is_cut_short = i > 0;
+        text = export(&run);
+        assert_has(text, CASES[i].label);
+        free(text);
+        fake_run_release(&run);
+    }
 }
 
 static void steps_ranges_and_marks_are_shown(void **state)
@@ -353,6 +386,7 @@ int main(void)
         cmocka_unit_test(a_launch_and_its_first_kernel_are_joined_by_an_arrow),
         cmocka_unit_test(br_64_slices_that_overlap_partly_get_tracks_of_their_own),
         cmocka_unit_test(a_collective_says_what_it_moved_and_how_long_it_waited),
+        cmocka_unit_test(a_process_is_labelled_with_what_its_clock_is_worth),
         cmocka_unit_test(steps_ranges_and_marks_are_shown),
         cmocka_unit_test(samples_are_counters_with_name_and_unit),
         cmocka_unit_test(a_full_disk_is_an_error),

@@ -172,6 +172,31 @@ static void what_changed_has_an_interval(void **state)
     release(&pair);
 }
 
+/* Transfers of 10 and 15 ns a step: a wait that is wrong by 5 may have moved the line between them. */
+static void what_clocks_may_have_made_is_no_change(void **state)
+{
+    static const int64_t GAPS_NS[][2] = {{0, 0}, {2, 2}, {2, 3}};
+    struct fake_report before = BEFORE, after = AFTER;
+
+    (void)state;
+    after.comm_ns = 30;
+    for (size_t i = 0; i < sizeof(GAPS_NS) / sizeof(GAPS_NS[0]); i++) {
+        bool is_blurred = GAPS_NS[i][0] + GAPS_NS[i][1] >= 5;
+        const struct rkt_metric_change *change;
+        struct pair pair;
+
+        before.wait_gap_ns = GAPS_NS[i][0];
+        after.wait_gap_ns = GAPS_NS[i][1];
+        compare(&before, &after, &pair);
+        change = &pair.comparison.metrics[RKT_METRIC_COMM_TRANSFER];
+        assert_near(change->difference.value, 5);
+        assert_int_equal(change->is_real, !is_blurred);
+        assert_int_equal(strncmp(change->why_not, "not distinguishable", 19) == 0, is_blurred);
+        assert_true(pair.comparison.metrics[RKT_METRIC_STEP].is_real); /* takes no clocks */
+        release(&pair);
+    }
+}
+
 static void names_are_joined_and_the_largest_change_is_first(void **state)
 {
     const struct rkt_name_change *change;
@@ -338,6 +363,7 @@ int main(void)
         cmocka_unit_test(only_steps_that_all_ranks_have_count),
         cmocka_unit_test(ranks_in_host_view_count_where_there_are_no_others),
         cmocka_unit_test(what_changed_has_an_interval),
+        cmocka_unit_test(what_clocks_may_have_made_is_no_change),
         cmocka_unit_test(names_are_joined_and_the_largest_change_is_first),
         cmocka_unit_test(runs_that_differ_in_kind_have_no_real_change),
         cmocka_unit_test(runs_without_steps_say_so),

@@ -130,10 +130,11 @@ static void add_to_run(struct fake_run *run, struct drawing *drawing)
         drawing->participants[i] = (struct rkt_participant){
             .rank = 0,
             .work = index,
-            .wait_ns = i % 2 ? drawn->wait * UNIT_NS : RKT_NA,
-            .clock_free_wait_ns = i % 2 ? 0 : drawn->wait * UNIT_NS, /* unaligned clocks */
+            .wait_ns = i % 2 ? drawn->wait * UNIT_NS : 0, /* of clocks that are not good enough */
+            .clock_free_wait_ns = i % 2 ? 0 : drawn->wait * UNIT_NS,
         };
         drawing->collectives[i].participants = &drawing->participants[i];
+        drawing->collectives[i].is_clocked = i % 2;
         drawing->collectives[i].participant_count = 1;
     }
     run->result.collectives = drawing->collectives;
@@ -453,7 +454,7 @@ static struct rkt_window window_of(struct fake_run *run, int64_t start_ns, int64
 /* The worked example of analysis/doc/metrics.md, "Partition". */
 static void the_worked_example_of_a_partition(void **state)
 {
-    struct rkt_collective collective = {0};
+    struct rkt_collective collective = {.is_clocked = true};
     struct rkt_participant participant = {.wait_ns = 300};
     struct rkt_window window;
     struct fake_run run;

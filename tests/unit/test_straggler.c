@@ -414,6 +414,32 @@ static void the_last_arriver_is_counted_over_collectives_that_were_not_queued(vo
     assert_int_equal(run.result.last_arriver.last_count, 6);
     assert_int_equal(run.result.last_arriver.collective_count, 6);
     assert_int_equal(run.result.last_arriver.last_by_ns, 20 * MS);
+    assert_int_equal(run.result.last_arriver.blurred_count, 0);
+    fake_run_release(&run);
+}
+
+static void nobody_comes_last_by_less_than_the_clocks_may_be_off(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 2);
+    for (size_t r = 0; r < 2; r++) {
+        add_steps(&run, r, 6, r == 1 ? 20 * MS : 0, input_part);
+        fake_add_comm(&run, r, 5, (int32_t)r, 2);
+        for (uint64_t i = 0; i < 6; i++) {
+            struct fake_op op = {5, i, 8, -1, RKT_NCCL_FUNC_ALLREDUCE};
+            int64_t at = (int64_t)i * STEP_NS;
+
+            fake_add_collective(&run, r, op, at + (r == 1 ? 70 : 50) * MS, at + 75 * MS);
+        }
+    }
+    run.result.ranks[1].bound_ns = 20 * MS;
+    find(&run);
+    assert_int_equal(run.result.last_arriver.last_count, 0);
+    assert_int_equal(run.result.last_arriver.collective_count, 0);
+    assert_int_equal(run.result.last_arriver.blurred_count, run.result.collective_count);
+    assert_true(run.result.straggler.is_found); /* on one clock each, by durations */
     fake_run_release(&run);
 }
 
@@ -435,6 +461,7 @@ int main(void)
         cmocka_unit_test(a_line_that_waits_is_named_before_the_call_it_makes),
         cmocka_unit_test(names_that_hold_a_hash_are_the_same_on_all_ranks),
         cmocka_unit_test(the_last_arriver_is_counted_over_collectives_that_were_not_queued),
+        cmocka_unit_test(nobody_comes_last_by_less_than_the_clocks_may_be_off),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/clock_gap.h"
+
+#include "common/checked.h"
+
+/* Bounds may be of a broken file. */
+static int64_t together_ns(int64_t a_ns, int64_t b_ns)
+{
+    int64_t sum_ns = INT64_MAX;
+
+    (void)rkt_add_i64(a_ns, b_ns, &sum_ns);
+    return sum_ns;
+}
+
+int64_t rkt_clock_gap_ns(const struct rkt_result *result, uint32_t a, uint32_t b)
+{
+    int64_t first_ns = result->ranks[a].bound_ns;
+    int64_t second_ns = result->ranks[b].bound_ns;
+
+    if (a == b)
+        return 0;
+    return first_ns < 0 || second_ns < 0 ? RKT_NA : together_ns(first_ns, second_ns);
+}
+
+bool rkt_clock_gap_tells(int64_t difference_ns, int64_t gap_ns)
+{
+    return difference_ns != RKT_NA && gap_ns != RKT_NA &&
+           (difference_ns > gap_ns || difference_ns < -gap_ns);
+}
+
+bool rkt_clock_gap_blurs(int64_t difference_ns, int64_t gap_ns)
+{
+    return difference_ns != RKT_NA && gap_ns != 0 && !rkt_clock_gap_tells(difference_ns, gap_ns);
+}
+
+bool rkt_clock_gap_blurs_last(const struct rkt_collective *collective)
+{
+    return collective->last_rank != RKT_INDEX_NONE && !collective->last_is_distinguishable &&
+           collective->participant_count > 1 &&
+           collective->participant_count >= collective->expected_count;
+}
+
+/* The two largest bounds of `count` ranks together; RKT_NA where one has none. */
+struct widest {
+    int64_t first_ns;
+    int64_t second_ns;
+    bool is_unknown;
+};
+
+static void widen(struct widest *widest, int64_t bound_ns)
+{
+    widest->is_unknown |= bound_ns < 0;
+    if (bound_ns > widest->first_ns) {
+        widest->second_ns = widest->first_ns;
+        widest->first_ns = bound_ns;
+    } else if (bound_ns > widest->second_ns) {
+        widest->second_ns = bound_ns;
+    }
+}
+
+static int64_t gap_of(const struct widest *widest)
+{
+    return widest->is_unknown ? RKT_NA : together_ns(widest->first_ns, widest->second_ns);
+}
+
+static int64_t collective_gap_ns(const struct rkt_result *result,
+                                 const struct rkt_collective *collective)
+{
+    struct widest widest = {0};
+
+    for (size_t i = 0; i < collective->participant_count; i++)
+        widen(&widest, result->ranks[collective->participants[i].rank].bound_ns);
+    return gap_of(&widest);
+}
+
+static const struct rkt_participant *last_of(const struct rkt_collective *collective)
+{
+    for (size_t i = 0; i < collective->participant_count; i++) {
+        if (collective->participants[i].rank == collective->last_rank)
+            return &collective->participants[i];
+    }
+    return NULL;
+}
+
+/*
+ * Its lead must be larger than what the clocks of both ranks can be off. Where no bound is
+ * known (imported stamps) the ends, which agree in truth, show how far off they are; and the
+ * last to start must also be the one that waited least, which needs no clock.
+ */
+static bool is_last_told(const struct rkt_result *result, const struct rkt_collective *collective)
+{
+    const struct rkt_participant *self = last_of(collective);
+
+    if (!self || collective->participant_count < 2 ||
+        collective->participant_count < collective->expected_count)
+        return false;
+    for (size_t i = 0; i < collective->participant_count; i++) {
+        const struct rkt_participant *other = &collective->participants[i];
+        int64_t lead_ns = self->job_start_ns - other->job_start_ns;
+        int64_t gap_ns = rkt_clock_gap_ns(result, self->rank, other->rank);
+
+        if (other == self)
+            continue;
+        if (gap_ns == RKT_NA && self->clock_free_wait_ns > 0)
+            return false;
+        if (!rkt_clock_gap_tells(lead_ns, gap_ns == RKT_NA ? collective->end_spread_ns : gap_ns))
+            return false;
+    }
+    return true;
+}
+
+static bool all_wait_for_all(const struct rkt_collective *collective)
+{
+    switch ((enum rkt_nccl_func)collective->func) {
+    case RKT_NCCL_FUNC_UNKNOWN:
+    case RKT_NCCL_FUNC_ALLREDUCE:
+    case RKT_NCCL_FUNC_ALLGATHER:
+    case RKT_NCCL_FUNC_REDUCESCATTER:
+    case RKT_NCCL_FUNC_ALLTOALL:
+    case RKT_NCCL_FUNC_BARRIER:
+        return true;
+    case RKT_NCCL_FUNC_BROADCAST:
+    case RKT_NCCL_FUNC_REDUCE:
+    case RKT_NCCL_FUNC_GATHER:
+    case RKT_NCCL_FUNC_SCATTER:
+    case RKT_NCCL_FUNC_SEND:
+    case RKT_NCCL_FUNC_RECV:
+    case RKT_NCCL_FUNC_SENDRECV:
+        break;
+    }
+    return false;
+}
+
+/* clock_gap.h: the ends are apart by the measured spread less the gap at least. */
+static bool is_clock_better(const struct rkt_collective *collective)
+{
+    int64_t gap_ns = collective->clock_gap_ns;
+
+    if (gap_ns == RKT_NA)
+        return false;
+    return gap_ns <= collective->end_spread_ns - gap_ns ||
+           (!all_wait_for_all(collective) && gap_ns <= collective->transfer_ns);
+}
+
+void rkt_clock_gap_judge(const struct rkt_result *result, struct rkt_collective *collective)
+{
+    bool is_timed = collective->end_spread_ns != RKT_NA;
+
+    collective->clock_gap_ns = is_timed ? collective_gap_ns(result, collective) : RKT_NA;
+    collective->last_is_distinguishable = is_timed && is_last_told(result, collective);
+    collective->is_clocked = is_timed && is_clock_better(collective);
+}
+
+int64_t rkt_clock_gap_wait_ns(const struct rkt_collective *collective,
+                              const struct rkt_participant *participant)
+{
+    return collective->is_clocked ? participant->wait_ns : participant->clock_free_wait_ns;
+}
+
+/* In no step, or in one that counts. */
+static bool is_counted(const struct rkt_result *result, const struct rkt_collective *collective)
+{
+    const struct rkt_rank_result *rank = &result->ranks[collective->participants[0].rank];
+
+    return collective->step < rank->step_count ? rkt_step_counts(&rank->steps[collective->step])
+                                               : rank->step_count == 0;
+}
+
+/* Of the rank that has most: each step is counted once. */
+static size_t count_steps(const struct rkt_result *result)
+{
+    size_t most = 0;
+
+    for (size_t r = 0; r < result->rank_count; r++) {
+        size_t count = 0;
+
+        for (size_t i = 0; i < result->ranks[r].step_count; i++)
+            count += rkt_step_counts(&result->ranks[r].steps[i]);
+        most = count > most ? count : most;
+    }
+    return most > 0 ? most : 1;
+}
+
+void rkt_summarise_clocks(struct rkt_result *result)
+{
+    struct rkt_clock_summary *clock = &result->clock;
+    struct widest widest = {0};
+
+    *clock = (struct rkt_clock_summary){0};
+    for (size_t r = 0; r < result->rank_count && result->rank_count > 1; r++)
+        widen(&widest, result->ranks[r].bound_ns);
+    clock->gap_ns = gap_of(&widest);
+    for (size_t i = 0; i < result->collective_count; i++) {
+        const struct rkt_collective *collective = &result->collectives[i];
+
+        if (!collective->is_clocked)
+            continue;
+        clock->clocked_count++;
+        if (is_counted(result, collective))
+            clock->wait_gap_ns = together_ns(clock->wait_gap_ns, collective->clock_gap_ns);
+    }
+    clock->wait_gap_ns /= (int64_t)count_steps(result);
+}
