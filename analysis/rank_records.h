@@ -80,7 +80,8 @@ struct rkt_range {
     uint64_t value;
     uint32_t thread_id;
     uint32_t name_id;
-    uint32_t domain_id; /* a name: NVTX domain; of a call that waits, its site */
+    uint32_t domain_id; /* a name: NVTX domain; of a call that waits, its site; of an operator, its
+                           inputs */
     uint8_t type;       /* enum rkt_range_type */
 };
 

@@ -248,7 +248,8 @@ static enum rkt_status build_ranges(struct rkt_rank_trace *trace, const struct r
         range->value = event->range.value;
         range->thread_id = event->thread_id;
         range->name_id = event->name_id;
-        range->domain_id = event->range.domain_id;
+        range->domain_id =
+            event->type == RKT_RANGE_CPU_OP ? event->range.inputs_id : event->range.domain_id;
         range->type = event->type;
         trace->range_count++;
     }

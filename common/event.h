@@ -103,6 +103,7 @@ struct rkt_event_range {
     uint64_t value;     /* step number, mark payload */
     uint32_t domain_id; /* NVTX domain or category, a name */
     uint32_t stream_id; /* GPU annotations */
+    uint32_t inputs_id; /* an operator's inputs, a name: "[[32, 64], []] ["float", "Scalar"]" */
 };
 
 /* One gradient bucket's collective: start = handed to the process group, end = done. */

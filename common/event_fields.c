@@ -73,6 +73,7 @@ static const struct rkt_field RANGE[] = {
     PLAIN(32, range.value),
     PLAIN(33, range.domain_id),
     PLAIN(34, range.stream_id),
+    PLAIN(35, range.inputs_id),
 };
 
 static const struct rkt_field BUCKET[] = {

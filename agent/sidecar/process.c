@@ -110,8 +110,10 @@ static uint32_t map_name(struct rkt_process *process, uint32_t id)
 static void map_names(struct rkt_process *process, struct rkt_event *event)
 {
     event->name_id = map_name(process, event->name_id);
-    if (event->kind == RKT_EVENT_RANGE)
+    if (event->kind == RKT_EVENT_RANGE) {
         event->range.domain_id = map_name(process, event->range.domain_id);
+        event->range.inputs_id = map_name(process, event->range.inputs_id);
+    }
     if (event->kind == RKT_EVENT_COMM)
         event->comm.members_id = map_name(process, event->comm.members_id);
 }

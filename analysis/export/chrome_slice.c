@@ -165,6 +165,14 @@ static void put_call(struct rkt_chrome *chrome, const struct rkt_slice *slice, u
     }
 }
 
+/* What domain_id is the name of. */
+static const char *domain_key(uint8_t type)
+{
+    if (type == RKT_RANGE_SYNC_CALL)
+        return "site";
+    return type == RKT_RANGE_CPU_OP ? "inputs" : "domain";
+}
+
 static void put_range(struct rkt_chrome *chrome, const struct rkt_slice *slice, uint32_t tid)
 {
     const struct rkt_range *range = &chrome->trace->ranges[slice->index];
@@ -184,8 +192,7 @@ static void put_range(struct rkt_chrome *chrome, const struct rkt_slice *slice, 
     if (range->value != 0 || range->domain_id != 0) {
         rkt_json_begin_object(json, "args");
         if (range->domain_id != 0)
-            put_name(chrome, range->type == RKT_RANGE_SYNC_CALL ? "site" : "domain",
-                     range->domain_id);
+            put_name(chrome, domain_key(range->type), range->domain_id);
         if (range->value != 0)
             rkt_json_u64(json, "value", range->value);
         rkt_json_end(json);

@@ -156,6 +156,8 @@ static enum rkt_status take_event(void *ctx, const struct rkt_json_object *event
         return RKT_OK;
     }
     rkt_kineto_pick(event->fields, event->count, &fields);
+    fields.unread = event->unread;
+    fields.unread_end = event->text_end;
     if (kineto->options.is_peek)
         return peek_event(kineto, &fields);
     return take_phase(kineto, phase_of(fields.of[RKT_KEY_PH]), &fields, err);

@@ -36,7 +36,8 @@ static const struct key_name *const ARG_KEYS[] = {
     [8] = KEYS({"graph id", RKT_KEY_GRAPH_ID}, {"Src Rank", RKT_KEY_SRC_RANK},
                {"Dst Rank", RKT_KEY_DST_RANK}),
     [9] = KEYS({"Root Rank", RKT_KEY_ROOT_RANK}, {"Device Id", RKT_KEY_MEMORY_DEVICE}),
-    [10] = KEYS({"Group size", RKT_KEY_GROUP_SIZE}),
+    [10] = KEYS({"Group size", RKT_KEY_GROUP_SIZE}, {"Input Dims", RKT_KEY_INPUT_SIZES},
+                {"Input dims", RKT_KEY_INPUT_SIZES}, {"Input type", RKT_KEY_INPUT_TYPES}),
     [11] = KEYS({"External id", RKT_KEY_EXTERNAL_ID}, {"external id", RKT_KEY_EXTERNAL_ID},
                 {"correlation", RKT_KEY_CORRELATION}, {"Device Type", RKT_KEY_MEMORY_DEVICE_TYPE}),
     [13] = KEYS({"shared memory", RKT_KEY_SHARED_BYTES}, {"graph node id", RKT_KEY_GRAPH_NODE_ID},
@@ -149,6 +150,81 @@ bool rkt_kineto_equals_any_case(const struct rkt_json_field *field, const char *
 
     return field && field->value_bytes == bytes &&
            (memcmp(field->value, text, bytes) == 0 || strncasecmp(field->value, text, bytes) == 0);
+}
+
+/* ---- inputs of an operator ---- */
+
+/* The list behind a key that ends at `at`; false: none. */
+static bool list_behind(const char *text, size_t len, size_t at, struct rkt_json_field *list_out)
+{
+    size_t end;
+
+    at = rkt_json_skip_blank(text, len, at);
+    if (at == len || text[at] != ':')
+        return false;
+    at = rkt_json_skip_blank(text, len, at + 1);
+    if (at == len || text[at] != '[' ||
+        rkt_json_scan_strictly(text, len, at, &end) != RKT_SCAN_FOUND)
+        return false;
+    list_out->value = text + at;
+    list_out->value_bytes = end - at;
+    return true;
+}
+
+/*
+ * Looks at each I: operators have few of them, and memmem prepares itself anew for every operator. A
+ * quote inside a text has a backslash before it, so what is found is a key, or a whole text.
+ */
+static void search_inputs(const char *text, size_t len, struct rkt_json_field *sizes,
+                          struct rkt_json_field *types)
+{
+    static const char BEGIN[] = "\"Input ";
+    static const char ENDS[][6] = {"Dims\"", "dims\"", "type\""};
+    const size_t key_bytes = sizeof(BEGIN) - 1 + sizeof(ENDS[0]) - 1;
+    const char *end = text + len;
+    const char *at = text + 1;
+
+    while ((!sizes->value || !types->value) && at < end &&
+           (at = memchr(at, 'I', (size_t)(end - at))) != NULL) {
+        const char *key = at++ - 1;
+        const char *rest = key + sizeof(BEGIN) - 1;
+
+        if ((size_t)(end - key) < key_bytes || memcmp(key, BEGIN, sizeof(BEGIN) - 1) != 0)
+            continue;
+        for (size_t i = 0; i < COUNT(ENDS); i++) {
+            if (memcmp(rest, ENDS[i], sizeof(ENDS[0]) - 1) == 0)
+                (void)list_behind(text, len, (size_t)(key - text) + key_bytes,
+                                  ENDS[i][0] == 't' ? types : sizes);
+        }
+    }
+}
+
+static bool has_digit(const struct rkt_json_field *list)
+{
+    for (size_t i = 0; i < list->value_bytes; i++) {
+        if (list->value[i] >= '0' && list->value[i] <= '9')
+            return true;
+    }
+    return false;
+}
+
+static void take_list(const struct rkt_json_field *field, struct rkt_json_field *list_out)
+{
+    if (field && !field->is_text && field->value[0] == '[')
+        *list_out = *field;
+}
+
+bool rkt_kineto_inputs(const struct rkt_kineto_fields *fields, struct rkt_json_field *sizes_out,
+                       struct rkt_json_field *types_out)
+{
+    *sizes_out = (struct rkt_json_field){0};
+    *types_out = (struct rkt_json_field){0};
+    if (fields->unread)
+        search_inputs(fields->unread, (size_t)(fields->unread_end - fields->unread), sizes_out,
+                      types_out);
+    take_list(fields->of[RKT_KEY_INPUT_SIZES], sizes_out);
+    take_list(fields->of[RKT_KEY_INPUT_TYPES], types_out);
+    return sizes_out->value && has_digit(sizes_out);
 }
 
 size_t rkt_kineto_list(const struct rkt_json_field *field, uint64_t *out, size_t cap)

@@ -61,6 +61,8 @@ enum rkt_kineto_key {
     RKT_KEY_MEMORY_DEVICE_TYPE,
     RKT_KEY_TOTAL_ALLOCATED,
     RKT_KEY_TOTAL_RESERVED,
+    RKT_KEY_INPUT_SIZES,
+    RKT_KEY_INPUT_TYPES,
     RKT_KEY_COUNT
 };
 
@@ -68,6 +70,8 @@ struct rkt_kineto_fields {
     const struct rkt_json_field *of[RKT_KEY_COUNT]; /* NULL: absent */
     const struct rkt_json_field *all;               /* as they were given */
     size_t all_count;
+    const char *unread; /* args that were passed over, up to unread_end; NULL: none */
+    const char *unread_end;
 };
 
 /* Which key of an event, not of its args, this is; RKT_KEY_COUNT: none of them. */
@@ -87,6 +91,14 @@ uint32_t rkt_kineto_u32(const struct rkt_kineto_fields *fields, enum rkt_kineto_
 /* Is the value this text? Case counts in `equals`, not in `equals_any_case`. */
 bool rkt_kineto_equals(const struct rkt_json_field *field, const char *text);
 bool rkt_kineto_equals_any_case(const struct rkt_json_field *field, const char *text);
+
+/*
+ * What an operator says of its inputs, `[[32, 64], []]` and `["float", "Scalar"]`, also where its args
+ * were passed over: these are then searched for both, which costs a fraction of reading them. False:
+ * no sizes. A list that is not there has value NULL.
+ */
+bool rkt_kineto_inputs(const struct rkt_kineto_fields *fields, struct rkt_json_field *sizes_out,
+                       struct rkt_json_field *types_out);
 
 /* Up to `cap` numbers of "[1, 2, 3]"; returns how many. */
 size_t rkt_kineto_list(const struct rkt_json_field *field, uint64_t *out, size_t cap);

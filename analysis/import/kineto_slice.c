@@ -4,6 +4,7 @@
 
 #include "analysis/import/json_scan.h"
 #include "analysis/import/kineto_parts.h"
+#include "common/array.h"
 #include "common/checked.h"
 #include "common/units.h"
 
@@ -121,6 +122,28 @@ static void fill_range(struct rkt_kineto *kineto, const struct rkt_kineto_fields
         event->range.domain_id = rkt_kineto_intern(kineto, fields->of[RKT_KEY_CAT]);
 }
 
+/* Sizes and types as one name: most operators of a program have the same, step by step. */
+static uint32_t intern_inputs(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields)
+{
+    struct rkt_json_field sizes;
+    struct rkt_json_field types;
+    size_t bytes;
+
+    if (!rkt_kineto_inputs(fields, &sizes, &types))
+        return 0;
+    bytes = sizes.value_bytes + (types.value ? 1 + types.value_bytes : 0);
+    /* a text that a table of names cuts tells nothing of what changed */
+    if (bytes > RKT_STRING_BYTES_MAX ||
+        !rkt_array_reserve((void **)&kineto->scratch, &kineto->scratch_cap, bytes, 1))
+        return 0;
+    memcpy(kineto->scratch, sizes.value, sizes.value_bytes);
+    if (types.value) {
+        kineto->scratch[sizes.value_bytes] = ' ';
+        memcpy(kineto->scratch + sizes.value_bytes + 1, types.value, types.value_bytes);
+    }
+    return rkt_strtab_intern(kineto->names, kineto->scratch, bytes);
+}
+
 static bool contains(const struct rkt_json_field *field, const char *word)
 {
     return field && memmem(field->value, field->value_bytes, word, strlen(word));
@@ -178,6 +201,7 @@ static enum rkt_status fill(struct rkt_kineto *kineto, const struct rkt_kineto_f
         break;
     case RKT_KINETO_CPU_OP:
         fill_range(kineto, fields, RKT_RANGE_CPU_OP, event);
+        event->range.inputs_id = intern_inputs(kineto, fields);
         break;
     case RKT_KINETO_ANNOTATION:
         fill_range(kineto, fields, RKT_RANGE_ANNOTATION, event);

@@ -42,7 +42,7 @@ grep -q 'kernel 8' "$work/text" || fail "no count of kernels"
 [ "$(awk 'length > 130' "$work/text" | wc -l)" -eq 0 ] || fail "lines are too long"
 
 # What steered REALTIME: a state of each sidecar, one of them "nobody".
-states=$root/tests/data/wire/v1.3-store.bin
+states=$root/tests/data/wire/v1.4-store.bin
 expect "$states" sources.1.realtime.is_steered false sources.1.realtime.claimed_error_ns 330000000003 \
     sources.1.realtime.frequency_ppb 3500003 sources.1.realtime.status 3600003
 expect "$whole" sources.0.realtime null sources.0.clocksource '""'

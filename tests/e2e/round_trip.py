@@ -26,6 +26,8 @@ def made_up(rank):
         at = t0 + step * 1000 + rank * 3
         events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 9, "tid": 1, "ts": at, "dur": 990.125})
         events.append({"ph": "X", "cat": "user_annotation", "name": "crosses \"it\"\n", "pid": 9, "tid": 1, "ts": at + 900, "dur": 200})
+        events.append({"ph": "X", "cat": "cpu_op", "name": "aten::linear", "pid": 9, "tid": 1, "ts": at + 5, "dur": 300,
+                       "args": {"Input Dims": [[8 + step % 3, 64], []], "Input type": ["float", "a \"type\""]}})
         for i in range(8):
             corr, tid = step * 100 + i + 1, 1 + i // 4
             events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": tid, "ts": at + i * 50, "dur": 7,

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds the reader of wire-format.md (as reader.py on the path) against tests/unit/sample.c.
 
-  wire_format_check.py STORE KINDS        of event, that its version had
+  wire_format_check.py STORE KINDS [KIND:COLUMN ...]     kinds of event that its version had, columns
+                                                         that it had not
 """
 import pathlib
 import re
@@ -40,8 +41,10 @@ def expected(kind, row, table):
     return want
 
 
-def main(path, kind_count):
+def main(path, kind_count, later):
     table = {kind: sizes for kind, sizes in columns().items() if kind <= kind_count}
+    for kind, column in (pair.split(":") for pair in later):
+        del table[int(kind)][int(column)]
     kinds = []
     for kind, source, payload in reader.store_frames(path):
         if kind not in (reader.EVENTS, reader.BATCH):
@@ -60,4 +63,4 @@ def main(path, kind_count):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])

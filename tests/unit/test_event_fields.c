@@ -19,7 +19,7 @@ static const struct {
     [RKT_EVENT_SYNC] = {HEAD_BYTES + sizeof(struct rkt_event_sync), 0},
     [RKT_EVENT_API] = {HEAD_BYTES + sizeof(struct rkt_event_api), 0},
     [RKT_EVENT_NCCL] = {HEAD_BYTES + sizeof(struct rkt_event_nccl), 0},
-    [RKT_EVENT_RANGE] = {HEAD_BYTES + sizeof(struct rkt_event_range), 0},
+    [RKT_EVENT_RANGE] = {offsetof(struct rkt_event, range.inputs_id) + 4, 0},
     [RKT_EVENT_BUCKET] = {HEAD_BYTES + sizeof(struct rkt_event_bucket), 0},
     [RKT_EVENT_NAME] = {offsetof(struct rkt_event, name.sort_index) + 4, 0},
     [RKT_EVENT_COMM] = {HEAD_BYTES + sizeof(struct rkt_event_comm), 0},

@@ -59,6 +59,8 @@ static void dump_body(const struct dump *dump, const struct rkt_event *event)
         break;
     case RKT_EVENT_RANGE:
         fprintf(dump->out, " type %u stream %u", event->type, event->range.stream_id);
+        if (event->range.inputs_id != 0)
+            fprintf(dump->out, " inputs %s", name_of(dump, event->range.inputs_id));
         break;
     case RKT_EVENT_NAME:
         fprintf(dump->out, " type %u object %" PRIu64, event->type, event->name.object_id);
@@ -323,6 +325,21 @@ static const struct case_of CASES[] = {
     {"br-53-ties.json",
      {"kernel 'z0' 100000-100000", "kernel 'z5' 100000-100000", "range 'c0' 60000-60000"},
      9,
+     0,
+     0,
+     NULL},
+    {"inputs-of-operators.json",
+     {"9 stream 0 inputs [[32, 64], [16, 64], []] [\"float\", \"c10::Half [x]\", \"Scalar\"]\n",
+      "'aten::mm' 20000-25000 thread 1 corr 0 type 9 stream 0 inputs [[32,64]]\n",
+      "'old' 30000-35000 thread 1 corr 0 type 9 stream 0 inputs [[7]] []\n",
+      "'args first' 40000-45000 thread 1 corr 0 type 9 stream 0 inputs [[3, 5]] [\"int\"]\n",
+      "'in halves' 50000-55000 thread 1 corr 0 type 9 stream 0 inputs [[11, 2]]\n",
+      "'no sizes' 60000-65000 thread 1 corr 0 type 9 stream 0\n",
+      "'no list' 70000-75000 thread 1 corr 0 type 9 stream 0\n",
+      "'no list first' 80000-85000 thread 1 corr 0 type 9 stream 0\n",
+      "'types are no list' 90000-95000 thread 1 corr 0 type 9 stream 0 inputs [[8]]\n",
+      "'nothing' 100000-105000 thread 1 corr 0 type 9 stream 0\n"},
+     10,
      0,
      0,
      NULL},
