@@ -8,6 +8,7 @@
 
 /* 1.4826 MAD is the standard deviation of normal noise. */
 #define WARMUP_SIGMAS (5 * 1.4826)
+#define RAGGED_LEFT_MIN 3u
 #define WARMUP_STEPS_MIN 4u /* fewer steps have no median to be far from */
 
 struct numbered {
@@ -91,6 +92,31 @@ static void fill_rows(struct rkt_step_table *table, const struct numbered *all, 
     }
 }
 
+static bool is_complete(const struct rkt_step_table *table, size_t row)
+{
+    return table->rows[row].present_count == table->compared_count;
+}
+
+/*
+ * Captures that begin at different steps: in the first step that all have, the ranks whose first it
+ * is begin where their records do, whatever the others have done until then. It is left out where
+ * three others are left, as many as a straggler takes.
+ */
+static void mark_ragged(struct rkt_step_table *table)
+{
+    size_t first = 0;
+    size_t left = 0;
+
+    while (first < table->row_count && !is_complete(table, first))
+        first++;
+    if (first == 0)
+        return;
+    for (size_t i = first + 1; i < table->row_count; i++)
+        left += is_complete(table, i);
+    if (left >= RAGGED_LEFT_MIN)
+        table->rows[first].is_ragged = true;
+}
+
 enum rkt_status rkt_step_table_init(struct rkt_step_table *table, const struct rkt_result *result,
                                     struct rkt_error *err)
 {
@@ -111,6 +137,7 @@ enum rkt_status rkt_step_table_init(struct rkt_step_table *table, const struct r
                         result->rank_count);
     }
     fill_rows(table, all, count);
+    mark_ragged(table);
     free(all);
     return RKT_OK;
 }
@@ -124,7 +151,7 @@ void rkt_step_table_release(struct rkt_step_table *table)
 
 bool rkt_step_row_is_steady(const struct rkt_step_table *table, size_t row)
 {
-    return !table->rows[row].is_warmup && table->rows[row].present_count == table->compared_count;
+    return !table->rows[row].is_warmup && !table->rows[row].is_ragged && is_complete(table, row);
 }
 
 static void mark_row(struct rkt_step_row *row, size_t rank_count)

@@ -23,6 +23,7 @@ struct rkt_step_row {
     size_t present_count;
     int64_t longest_ns; /* T: the longest window of the ranks */
     bool is_warmup;
+    bool is_ragged; /* some ranks' records begin with it, others' before */
 };
 
 struct rkt_step_table {
@@ -38,7 +39,7 @@ enum rkt_status rkt_step_table_init(struct rkt_step_table *table, const struct r
                                     struct rkt_error *err);
 void rkt_step_table_release(struct rkt_step_table *table);
 
-/* Not warm-up, and every rank that is not set apart has it: only such steps are compared between ranks. */
+/* Not warm-up nor ragged, and every rank that is not set apart has it: only such steps are compared between ranks. */
 bool rkt_step_row_is_steady(const struct rkt_step_table *table, size_t row);
 
 /*

@@ -220,6 +220,21 @@ static void only_steps_that_all_ranks_have_are_compared(void **state)
     fake_run_release(&run);
 }
 
+static void the_step_with_which_some_ranks_begin_later_is_left_out(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 2);
+    add_steps(&run, 0, 7, 0, NULL);
+    add_steps(&run, 1, 4, 20 * MS, compute_part);
+    for (size_t i = 0; i < 4; i++)
+        run.result.ranks[1].steps[i].number += 3; /* both have 3 to 6 */
+    find(&run);
+    assert_int_equal(run.result.straggler.steps_in_all, 3);
+    fake_run_release(&run);
+}
+
 static void ranks_without_a_common_collective_hold_nobody_up(void **state)
 {
     struct fake_run run;
@@ -452,6 +467,7 @@ int main(void)
         cmocka_unit_test(a_constant_delay_is_found_under_noise_and_noise_alone_is_not),
         cmocka_unit_test(warmup_is_left_out),
         cmocka_unit_test(only_steps_that_all_ranks_have_are_compared),
+        cmocka_unit_test(the_step_with_which_some_ranks_begin_later_is_left_out),
         cmocka_unit_test(ranks_without_a_common_collective_hold_nobody_up),
         cmocka_unit_test(with_too_few_steps_nobody_is_looked_for),
         cmocka_unit_test(without_steps_nobody_is_looked_for),
