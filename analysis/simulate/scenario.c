@@ -55,6 +55,14 @@ static const struct key KEYS[] = {
     KEY("clock-offset", VALUE_DURATION, clock_offset_ns),
     KEY("clock-drift-ppb", VALUE_U64, clock_drift_ppb),
     KEY("round-trip", VALUE_DURATION, round_trip_ns),
+    KEY("tp", VALUE_U32, tensor_ranks),
+    KEY("tp-collectives", VALUE_U32, tensor_collectives),
+    KEY("tp-bytes", VALUE_BYTES, tensor_bytes),
+    KEY("pp", VALUE_U32, stage_count),
+    KEY("pp-bytes", VALUE_BYTES, stage_bytes),
+    KEY("micro-batches", VALUE_U32, micro_batches),
+    KEY("gpu-samples", VALUE_DURATION, gpu_samples_ns),
+    KEY("cut", VALUE_DURATION, cut_ns),
 };
 
 static const struct {
@@ -68,6 +76,9 @@ static const struct {
     [RKT_FAULT_LAUNCH_GAPS] = {"launch-gaps", VALUE_DURATION},
     [RKT_FAULT_HIDDEN_SYNC] = {"hidden-sync", VALUE_U64},
     [RKT_FAULT_PAGEABLE_COPY] = {"pageable-copy", VALUE_BYTES},
+    [RKT_FAULT_DEVICE_ALLOC] = {"device-alloc", VALUE_DURATION},
+    [RKT_FAULT_THROTTLED] = {"throttled", VALUE_U64},
+    [RKT_FAULT_SLOW_LINK] = {"slow-link", VALUE_DURATION},
 };
 
 const char *rkt_fault_name(enum rkt_fault_kind kind)
@@ -99,6 +110,12 @@ void rkt_scenario_init(struct rkt_scenario *scenario)
         .input_bytes = UINT64_C(4) << 20,
         .copy_bytes_per_s = UINT64_C(25000000000),
         .round_trip_ns = 16 * US,
+        .tensor_ranks = 1,
+        .tensor_collectives = 2,
+        .tensor_bytes = UINT64_C(4) << 20,
+        .stage_count = 1,
+        .stage_bytes = UINT64_C(4) << 20,
+        .micro_batches = 1,
     };
 }
 
@@ -219,7 +236,8 @@ static enum rkt_status add_fault(struct rkt_scenario *scenario, char **words, si
     if (count == 0 || !find_fault(words[0], &fault.kind))
         return rkt_fail(err, RKT_ERR_INVALID,
                         "'%s' is no fault: slow-compute, extra-work, slow-input, "
-                        "slow-host, launch-gaps, hidden-sync, pageable-copy",
+                        "slow-host, launch-gaps, hidden-sync, pageable-copy, device-alloc, "
+                        "throttled, slow-link",
                         count > 0 ? words[0] : "");
     for (size_t i = 1; i < count; i++) {
         if (!set_part(&fault, words[i]))
@@ -296,6 +314,33 @@ static uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+/* Stages, slices and micro-batches: each has something of everything. */
+static enum rkt_status check_groups(const struct rkt_scenario *scenario, struct rkt_error *err)
+{
+    uint64_t micro_batches = scenario->micro_batches;
+    uint64_t pieces = scenario->tensor_ranks > 1 ? scenario->tensor_collectives : 0;
+    uint64_t grid = (uint64_t)scenario->tensor_ranks * scenario->stage_count;
+
+    if (grid == 0 || scenario->rank_count % grid != 0)
+        return rkt_fail(err, RKT_ERR_INVALID,
+                        "%u ranks are no whole number of copies of %u stages (pp) x %u ranks (tp)",
+                        scenario->rank_count, scenario->stage_count, scenario->tensor_ranks);
+    if (micro_batches == 0 || scenario->backward_kernels / micro_batches < 1 ||
+        scenario->backward_kernels / micro_batches < pieces ||
+        (micro_batches > 1 && scenario->forward_kernels < micro_batches) ||
+        scenario->forward_kernels / micro_batches < pieces)
+        return rkt_fail(err, RKT_ERR_INVALID,
+                        "%u kernels of forward and %u of backward are too few for %u "
+                        "micro-batches with %llu tp-collectives each",
+                        scenario->forward_kernels, scenario->backward_kernels,
+                        scenario->micro_batches, (unsigned long long)pieces);
+    if (scenario->bucket_count > scenario->backward_kernels / micro_batches)
+        return rkt_fail(err, RKT_ERR_INVALID, "%u buckets of %llu kernels of backward",
+                        scenario->bucket_count,
+                        (unsigned long long)(scenario->backward_kernels / micro_batches));
+    return RKT_OK;
+}
+
 enum rkt_status rkt_scenario_check(struct rkt_scenario *scenario, struct rkt_error *err)
 {
     const uint64_t hour_ns = UINT64_C(3600000000000);
@@ -315,19 +360,20 @@ enum rkt_status rkt_scenario_check(struct rkt_scenario *scenario, struct rkt_err
     if (scenario->has_overlap > 1)
         return rkt_fail(err, RKT_ERR_INVALID, "overlap is 0 or 1, not %llu",
                         (unsigned long long)scenario->has_overlap);
-    if (scenario->bucket_count > scenario->backward_kernels)
-        return rkt_fail(err, RKT_ERR_INVALID, "%u buckets of %u kernels of backward",
-                        scenario->bucket_count, scenario->backward_kernels);
+    if (check_groups(scenario, err) != RKT_OK)
+        return RKT_ERR_INVALID;
     if (!is_within(scenario->bytes_per_s, 1000, UINT64_C(1) << 50) ||
         !is_within(scenario->copy_bytes_per_s, 1000, UINT64_C(1) << 50) ||
-        scenario->bucket_bytes > UINT64_C(1) << 40 || scenario->input_bytes > UINT64_C(1) << 40)
+        scenario->bucket_bytes > UINT64_C(1) << 40 || scenario->input_bytes > UINT64_C(1) << 40 ||
+        scenario->tensor_bytes > UINT64_C(1) << 40 || scenario->stage_bytes > UINT64_C(1) << 40)
         return rkt_fail(err, RKT_ERR_INVALID,
                         "bandwidths are 1 kB to 1 PiB a second, sizes up to 1 TiB");
     if (!is_within(scenario->queue_kernels, 1, 65536) || scenario->jitter_ppm > 1000000 ||
         scenario->kernel_ns > hour_ns || scenario->launch_ns > hour_ns ||
         scenario->launch_latency_ns > hour_ns || scenario->collective_ns > hour_ns ||
         scenario->input_ns > hour_ns || scenario->clock_offset_ns > hour_ns ||
-        scenario->round_trip_ns > hour_ns || scenario->clock_drift_ppb > 500000)
+        scenario->round_trip_ns > hour_ns || scenario->gpu_samples_ns > hour_ns ||
+        scenario->cut_ns > hour_ns || scenario->clock_drift_ppb > 500000)
         return rkt_fail(err, RKT_ERR_INVALID,
                         "queue is 1 to 65536, jitter-ppm up to 1000000, clock-drift-ppb up to "
                         "500000, times up to an hour");

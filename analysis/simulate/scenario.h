@@ -3,7 +3,7 @@
 #define RKT_ANALYSIS_SIMULATE_SCENARIO_H
 
 /*
- * scenario - a made-up data-parallel job: its size, its speed, and what is wrong with it.
+ * scenario - a made-up job: its size, its speed, and what is wrong with it.
  *
  * As text, one "KEY = VALUE" a line, '#' begins a comment; keys that are absent keep their
  * default. Faults are lines of their own, as many as there are:
@@ -25,13 +25,16 @@
 
 /* `amount` is ns per step unless said otherwise. */
 enum rkt_fault_kind {
-    RKT_FAULT_SLOW_COMPUTE, /* kernels of backward are longer, by amount in all */
-    RKT_FAULT_EXTRA_WORK,   /* one more kernel in forward, of its own name */
-    RKT_FAULT_SLOW_INPUT,   /* the input takes longer */
-    RKT_FAULT_SLOW_HOST,    /* host code between input and forward */
-    RKT_FAULT_LAUNCH_GAPS,  /* host code between the launches of forward */
-    RKT_FAULT_HIDDEN_SYNC,  /* amount: so many calls a step in forward that wait for the device */
-    RKT_FAULT_PAGEABLE_COPY /* amount: bytes a step by a blocking copy of pageable memory */
+    RKT_FAULT_SLOW_COMPUTE,  /* kernels of backward are longer, by amount in all */
+    RKT_FAULT_EXTRA_WORK,    /* one more kernel in forward, of its own name */
+    RKT_FAULT_SLOW_INPUT,    /* the input takes longer */
+    RKT_FAULT_SLOW_HOST,     /* host code between input and forward */
+    RKT_FAULT_LAUNCH_GAPS,   /* host code between the launches of forward */
+    RKT_FAULT_HIDDEN_SYNC,   /* amount: so many calls a step in forward that wait for the device */
+    RKT_FAULT_PAGEABLE_COPY, /* amount: bytes a step by a blocking copy of pageable memory */
+    RKT_FAULT_DEVICE_ALLOC,  /* a cudaMalloc before forward takes so long */
+    RKT_FAULT_THROTTLED, /* amount: ppm by which all kernels are longer, as is read of the GPU */
+    RKT_FAULT_SLOW_LINK  /* each transfer among these ranks alone takes longer by amount */
 };
 
 struct rkt_fault {
@@ -51,22 +54,30 @@ struct rkt_scenario {
     uint32_t forward_kernels; /* per step, likewise the next two */
     uint32_t backward_kernels;
     uint32_t optimizer_kernels;
-    uint64_t kernel_ns;         /* mean length; each has its own, half to one and a half of that */
-    uint64_t jitter_ppm;        /* of a kernel's length, from run to run: up to so much, even */
-    uint64_t launch_ns;         /* host time of a launch */
-    uint64_t launch_latency_ns; /* from a launch's begin to the kernel's, if the stream is free */
-    uint32_t queue_kernels;     /* launches that may be pending before the next one waits */
-    uint32_t bucket_count;      /* AllReduces per step */
-    uint64_t bucket_bytes;      /* of each */
-    uint64_t bytes_per_s;       /* of a collective */
-    uint64_t collective_ns;     /* and its time without bytes */
-    uint64_t has_overlap;       /* 0: collectives start when all of backward has run */
-    uint64_t input_ns;          /* host time of the input */
-    uint64_t input_bytes;       /* pinned, copied on the stream of the kernels */
-    uint64_t copy_bytes_per_s;  /* pinned; pageable memory takes four times as long */
-    uint64_t clock_offset_ns;   /* nodes' clocks differ from node 0's by up to so much */
-    uint64_t clock_drift_ppb;   /* and in rate by up to so much */
-    uint64_t round_trip_ns;     /* of a clock exchange, at best */
+    uint64_t kernel_ns;          /* mean length; each has its own, half to one and a half of that */
+    uint64_t jitter_ppm;         /* of a kernel's length, from run to run: up to so much, even */
+    uint64_t launch_ns;          /* host time of a launch */
+    uint64_t launch_latency_ns;  /* from a launch's begin to the kernel's, if the stream is free */
+    uint32_t queue_kernels;      /* launches that may be pending before the next one waits */
+    uint32_t bucket_count;       /* AllReduces per step */
+    uint64_t bucket_bytes;       /* of each */
+    uint64_t bytes_per_s;        /* of a collective */
+    uint64_t collective_ns;      /* and its time without bytes */
+    uint64_t has_overlap;        /* 0: collectives start when all of backward has run */
+    uint64_t input_ns;           /* host time of the input */
+    uint64_t input_bytes;        /* pinned, copied on the stream of the kernels */
+    uint64_t copy_bytes_per_s;   /* pinned; pageable memory takes four times as long */
+    uint64_t clock_offset_ns;    /* nodes' clocks differ from node 0's by up to so much */
+    uint64_t clock_drift_ppb;    /* and in rate by up to so much */
+    uint64_t round_trip_ns;      /* of a clock exchange, at best */
+    uint32_t tensor_ranks;       /* slices of a layer; ranks next to each other */
+    uint32_t tensor_collectives; /* AllReduces among them per micro-batch and direction */
+    uint64_t tensor_bytes;       /* of each */
+    uint32_t stage_count;        /* of a pipeline; the first ranks are the first stage */
+    uint64_t stage_bytes;        /* of a send, per micro-batch and direction */
+    uint32_t micro_batches;      /* per step: all forwards, then all backwards */
+    uint64_t gpu_samples_ns;     /* between readings of the GPUs' clocks; 0: none */
+    uint64_t cut_ns;             /* ranks' records begin within so long, each at another time */
     struct rkt_fault faults[RKT_FAULTS_MAX];
     size_t fault_count;
 };

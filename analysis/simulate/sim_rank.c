@@ -4,20 +4,13 @@
 #include <stdlib.h>
 
 #include "analysis/simulate/sim_clock.h"
-#include "common/clock.h"
 
 #define START_NS INT64_C(1000000000) /* of the job, in job time */
 #define CALL_NS INT64_C(1000)        /* a call that launches nothing and does not wait */
 #define PAGEABLE_FACTOR 4u
-#define COMM_ID UINT64_C(0x5eed0001)
-#define FLOAT32 7u /* ncclFloat32 */
+#define CLOCK_MHZ UINT64_C(1980)
 #define KERNEL_KEY UINT64_C(0x6b65726e00000000)
 #define JITTER_KEY UINT64_C(0x6a69740000000000)
-
-struct span {
-    int64_t start_ns;
-    int64_t end_ns;
-};
 
 struct rkt_sim_rank {
     const struct rkt_scenario *scenario;
@@ -27,44 +20,33 @@ struct rkt_sim_rank {
     enum rkt_status status; /* of the first event that was not taken */
     struct rkt_error err;
 
+    struct rkt_sim_plan plan;
     uint32_t step;
+    const int64_t *ends_ns; /* of the step's meetings, by communicator */
+    size_t op;              /* the next of the plan */
+    enum rkt_sim_phase phase;
+    int64_t phase_start_ns;
+
     uint32_t correlation_id;
-    int64_t host_ns; /* where the host is */
-    int64_t stream_free_ns;
-    int64_t comm_free_ns;
+    int64_t host_ns;        /* where the host is */
+    int64_t stream_free_ns; /* and what it waits for has happened */
+    int64_t lane_free_ns[RKT_SIM_LANE_COUNT];
     int64_t step_start_ns;
     int64_t window_end_ns; /* of the step before */
+    int64_t read_ns;       /* when its GPU is read next */
 
     int64_t *pending_ns; /* ends of the last launches, a ring */
     uint32_t pending_next;
-    int64_t *ready_ns;  /* of this step's collectives */
-    uint32_t *comm_ids; /* their correlation ids */
+    int64_t *ready_ns;             /* by part */
+    uint32_t *comm_ids;            /* their correlation ids */
+    struct rkt_sim_span *meetings; /* by part, then in order of their starts */
+    uint32_t post_count;           /* parts that are launched */
+    uint32_t taken_count;          /* of these, those that the caller knows of */
 
-    struct span *computes; /* of this step, those that touch joined */
+    struct rkt_sim_span *computes; /* of this step, those that touch joined */
     size_t compute_count;
-    int64_t compute_ns;
-    int64_t copy_ns;
+    struct rkt_sim_step truth;
 };
-
-const char *rkt_sim_name(enum rkt_sim_name name)
-{
-    static const char *const NAMES[RKT_SIM_NAME_COUNT] = {
-        [RKT_SIM_NAME_NONE] = "",
-        [RKT_SIM_NAME_FORWARD_KERNEL] = "forward_gemm",
-        [RKT_SIM_NAME_BACKWARD_KERNEL] = "backward_gemm",
-        [RKT_SIM_NAME_OPTIMIZER_KERNEL] = "adam_update",
-        [RKT_SIM_NAME_EXTRA_KERNEL] = "extra_work",
-        [RKT_SIM_NAME_COMM_KERNEL] = "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
-        [RKT_SIM_NAME_LAUNCH] = "cudaLaunchKernel",
-        [RKT_SIM_NAME_COMM_LAUNCH] = "cuLaunchKernelEx",
-        [RKT_SIM_NAME_COPY] = "cudaMemcpyAsync",
-        [RKT_SIM_NAME_SYNC] = "cudaStreamSynchronize",
-        [RKT_SIM_NAME_AUTOGRAD] = "pt_autograd_0",
-        [RKT_SIM_NAME_MAIN] = "python",
-    };
-
-    return NAMES[name];
-}
 
 /* ---- chance ---- */
 
@@ -90,74 +72,28 @@ static void give(struct rkt_sim_rank *sim, const struct rkt_event *event)
         sim->status = sim->fn(sim->ctx, event, &sim->err);
 }
 
-static struct rkt_event host_event(enum rkt_event_kind kind, uint32_t thread_id, int64_t start_ns,
-                                   int64_t end_ns)
+/* With the correlation id of the last call. */
+static void give_correlated(struct rkt_sim_rank *sim, struct rkt_event event)
 {
-    return (struct rkt_event){
-        .kind = (uint8_t)kind,
-        .clock_id = RKT_CLOCK_MONOTONIC_RAW,
-        .start_ns = (uint64_t)start_ns,
-        .end_ns = (uint64_t)end_ns,
-        .thread_id = thread_id,
-    };
+    event.correlation_id = sim->correlation_id;
+    give(sim, &event);
 }
 
 static void give_range(struct rkt_sim_rank *sim, enum rkt_range_type type, int64_t start_ns,
                        uint64_t value)
 {
     struct rkt_event event =
-        host_event(RKT_EVENT_RANGE, RKT_SIM_MAIN_THREAD, start_ns, sim->host_ns);
-
-    event.type = (uint8_t)type;
-    event.range.value = value;
-    give(sim, &event);
-}
-
-static void give_call(struct rkt_sim_rank *sim, enum rkt_sim_name name, uint32_t thread_id,
-                      int64_t start_ns, int64_t end_ns)
-{
-    struct rkt_event event = host_event(RKT_EVENT_API, thread_id, start_ns, end_ns);
-
-    event.clock_id = RKT_CLOCK_REALTIME; /* as CUPTI stamps it */
-    event.type = name == RKT_SIM_NAME_COMM_LAUNCH ? RKT_API_DRIVER : RKT_API_RUNTIME;
-    event.name_id = (uint32_t)name;
-    event.correlation_id = sim->correlation_id;
-    give(sim, &event);
-}
-
-static void give_kernel(struct rkt_sim_rank *sim, enum rkt_sim_name name, uint32_t stream_id,
-                        struct span span)
-{
-    struct rkt_event event = {
-        .kind = RKT_EVENT_KERNEL,
-        .clock_id = RKT_CLOCK_REALTIME,
-        .name_id = (uint32_t)name,
-        .start_ns = (uint64_t)span.start_ns,
-        .end_ns = (uint64_t)span.end_ns,
-        .correlation_id = sim->correlation_id,
-        .kernel = {.device_id = sim->rank, .context_id = 1, .stream_id = stream_id},
-    };
+        rkt_sim_range_event(type, (struct rkt_sim_span){start_ns, sim->host_ns}, value);
 
     give(sim, &event);
 }
 
-static void give_nccl(struct rkt_sim_rank *sim, enum rkt_nccl_type type, uint64_t seq,
-                      int64_t start_ns, int64_t end_ns)
+/* From called_ns to where the host is. */
+static void give_call(struct rkt_sim_rank *sim, enum rkt_sim_name name, int64_t called_ns)
 {
-    struct rkt_event event = host_event(RKT_EVENT_NCCL, RKT_SIM_AUTOGRAD_THREAD, start_ns, end_ns);
-
-    event.type = (uint8_t)type;
-    event.nccl = (struct rkt_event_nccl){
-        .comm_id = COMM_ID,
-        .seq = type == RKT_NCCL_COLL ? seq : UINT64_MAX,
-        .count = sim->scenario->bucket_bytes / 4,
-        .peer = 0,
-        .func = RKT_NCCL_FUNC_ALLREDUCE,
-        .datatype = FLOAT32,
-        .algo = type == RKT_NCCL_COLL ? RKT_ALGO_RING : RKT_ALGO_UNKNOWN,
-        .proto = type == RKT_NCCL_COLL ? RKT_PROTO_LL : RKT_PROTO_UNKNOWN,
-    };
-    give(sim, &event);
+    sim->correlation_id++;
+    give_correlated(sim, rkt_sim_call_event(name, rkt_sim_thread(sim->phase),
+                                            (struct rkt_sim_span){called_ns, sim->host_ns}));
 }
 
 /* ---- the device ---- */
@@ -167,91 +103,16 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static void add_compute(struct rkt_sim_rank *sim, struct span span)
+static void add_compute(struct rkt_sim_rank *sim, struct rkt_sim_span span)
 {
     size_t count = sim->compute_count;
 
-    sim->compute_ns += span.end_ns - span.start_ns;
+    sim->truth.compute_ns += span.end_ns - span.start_ns;
     if (count > 0 && sim->computes[count - 1].end_ns == span.start_ns)
         sim->computes[count - 1].end_ns = span.end_ns;
     else
         sim->computes[sim->compute_count++] = span;
 }
-
-/* Launch from where the host is; it waits while too many launches are pending. */
-static void launch(struct rkt_sim_rank *sim, enum rkt_sim_name name, uint32_t thread_id,
-                   int64_t length_ns, int64_t not_before_ns)
-{
-    int64_t called_ns = sim->host_ns;
-    int64_t oldest_ns = sim->pending_ns[sim->pending_next];
-    struct span span;
-
-    sim->host_ns = later(called_ns + (int64_t)sim->scenario->launch_ns, oldest_ns);
-    span.start_ns = later(later(called_ns + (int64_t)sim->scenario->launch_latency_ns, oldest_ns),
-                          later(sim->stream_free_ns, not_before_ns));
-    span.end_ns = span.start_ns + length_ns;
-    sim->stream_free_ns = span.end_ns;
-    sim->pending_ns[sim->pending_next] = span.end_ns;
-    sim->pending_next = (sim->pending_next + 1) % sim->scenario->queue_kernels;
-    add_compute(sim, span);
-    sim->correlation_id++;
-    give_call(sim, RKT_SIM_NAME_LAUNCH, thread_id, called_ns, sim->host_ns);
-    give_kernel(sim, name, RKT_SIM_STREAM, span);
-}
-
-static void copy(struct rkt_sim_rank *sim, uint64_t bytes, bool is_pinned)
-{
-    int64_t called_ns = sim->host_ns;
-    uint64_t unit_ns = (is_pinned ? 1 : PAGEABLE_FACTOR) * UINT64_C(1000000000);
-    int64_t length_ns =
-        (int64_t)((unsigned __int128)bytes * unit_ns / sim->scenario->copy_bytes_per_s);
-    int64_t start_ns =
-        later(called_ns + (int64_t)sim->scenario->launch_latency_ns, sim->stream_free_ns);
-    struct rkt_event event = {
-        .kind = RKT_EVENT_MEMCPY,
-        .clock_id = RKT_CLOCK_REALTIME,
-        .flags = RKT_FLAG_ASYNC,
-        .start_ns = (uint64_t)start_ns,
-        .end_ns = (uint64_t)(start_ns + length_ns),
-        .correlation_id = ++sim->correlation_id,
-        .memcpy = {.device_id = sim->rank,
-                   .context_id = 1,
-                   .stream_id = RKT_SIM_STREAM,
-                   .peer_device_id = sim->rank,
-                   .bytes = bytes,
-                   .copy_kind = RKT_COPY_HTOD,
-                   .src_kind = is_pinned ? RKT_MEMORY_PINNED : RKT_MEMORY_PAGEABLE,
-                   .dst_kind = RKT_MEMORY_DEVICE},
-    };
-
-    sim->stream_free_ns = start_ns + length_ns;
-    sim->copy_ns += length_ns;
-    sim->host_ns =
-        is_pinned ? called_ns + (int64_t)sim->scenario->launch_ns : sim->stream_free_ns + CALL_NS;
-    give_call(sim, RKT_SIM_NAME_COPY, RKT_SIM_MAIN_THREAD, called_ns, sim->host_ns);
-    give(sim, &event);
-}
-
-static void synchronize(struct rkt_sim_rank *sim)
-{
-    int64_t called_ns = sim->host_ns;
-    struct rkt_event event;
-
-    sim->host_ns = later(called_ns, sim->stream_free_ns) + CALL_NS;
-    sim->correlation_id++;
-    give_call(sim, RKT_SIM_NAME_SYNC, RKT_SIM_MAIN_THREAD, called_ns, sim->host_ns);
-    event = host_event(RKT_EVENT_SYNC, 0, called_ns, sim->host_ns);
-    event.clock_id = RKT_CLOCK_REALTIME;
-    event.type = RKT_SYNC_STREAM;
-    event.correlation_id = sim->correlation_id;
-    event.sync = (struct rkt_event_sync){.device_id = sim->rank,
-                                         .context_id = 1,
-                                         .stream_id = RKT_SIM_STREAM,
-                                         .cuda_event_id = UINT32_MAX};
-    give(sim, &event);
-}
-
-/* ---- the host ---- */
 
 /* The sum over this step's faults of a kind. */
 static uint64_t fault_amount(const struct rkt_sim_rank *sim, enum rkt_fault_kind kind)
@@ -267,10 +128,89 @@ static uint64_t fault_amount(const struct rkt_sim_rank *sim, enum rkt_fault_kind
     return amount;
 }
 
+/* Launch from where the host is; it waits while too many launches are pending. */
+static void launch(struct rkt_sim_rank *sim, enum rkt_sim_name name, int64_t length_ns)
+{
+    uint64_t longer_ppm = fault_amount(sim, RKT_FAULT_THROTTLED);
+    int64_t called_ns = sim->host_ns;
+    int64_t oldest_ns = sim->pending_ns[sim->pending_next];
+    struct rkt_sim_span span;
+
+    sim->host_ns = later(called_ns + (int64_t)sim->scenario->launch_ns, oldest_ns);
+    span.start_ns = later(later(called_ns + (int64_t)sim->scenario->launch_latency_ns, oldest_ns),
+                          sim->stream_free_ns);
+    span.end_ns =
+        span.start_ns + length_ns + (int64_t)((unsigned __int128)length_ns * longer_ppm / 1000000);
+    sim->stream_free_ns = span.end_ns;
+    sim->pending_ns[sim->pending_next] = span.end_ns;
+    sim->pending_next = (sim->pending_next + 1) % sim->scenario->queue_kernels;
+    add_compute(sim, span);
+    give_call(sim, RKT_SIM_NAME_LAUNCH, called_ns);
+    give_correlated(sim, rkt_sim_kernel_event(name, sim->rank, RKT_SIM_STREAM, span));
+}
+
+static void copy(struct rkt_sim_rank *sim, uint64_t bytes, bool is_pinned)
+{
+    int64_t called_ns = sim->host_ns;
+    uint64_t unit_ns = (is_pinned ? 1 : PAGEABLE_FACTOR) * UINT64_C(1000000000);
+    int64_t length_ns =
+        (int64_t)((unsigned __int128)bytes * unit_ns / sim->scenario->copy_bytes_per_s);
+    int64_t start_ns =
+        later(called_ns + (int64_t)sim->scenario->launch_latency_ns, sim->stream_free_ns);
+
+    sim->stream_free_ns = start_ns + length_ns;
+    sim->truth.copy_ns += length_ns;
+    sim->host_ns =
+        is_pinned ? called_ns + (int64_t)sim->scenario->launch_ns : sim->stream_free_ns + CALL_NS;
+    give_call(sim, RKT_SIM_NAME_COPY, called_ns);
+    give_correlated(sim, rkt_sim_copy_event(sim->rank, bytes, is_pinned,
+                                            (struct rkt_sim_span){start_ns, start_ns + length_ns}));
+}
+
+static void synchronize(struct rkt_sim_rank *sim)
+{
+    int64_t called_ns = sim->host_ns;
+
+    sim->host_ns = later(called_ns, sim->stream_free_ns) + CALL_NS;
+    give_call(sim, RKT_SIM_NAME_SYNC, called_ns);
+    give_correlated(sim,
+                    rkt_sim_sync_event(sim->rank, (struct rkt_sim_span){called_ns, sim->host_ns}));
+}
+
+/* What is read of the GPU from the last time on; a lower clock makes kernels longer. */
+static void read_gpu(struct rkt_sim_rank *sim)
+{
+    uint64_t longer_ppm = fault_amount(sim, RKT_FAULT_THROTTLED);
+    uint64_t clock_mhz = CLOCK_MHZ * 1000000 / (1000000 + longer_ppm);
+    uint64_t reasons = longer_ppm > 0 ? RKT_THROTTLE_SW_THERMAL : 0;
+    int64_t every_ns = (int64_t)sim->scenario->gpu_samples_ns;
+    struct rkt_event event;
+
+    for (; every_ns > 0 && sim->read_ns <= sim->host_ns; sim->read_ns += every_ns) {
+        event = rkt_sim_counter_event(RKT_COUNTER_SM_CLOCK, sim->rank, clock_mhz, sim->read_ns);
+        give(sim, &event);
+        event =
+            rkt_sim_counter_event(RKT_COUNTER_THROTTLE_REASONS, sim->rank, reasons, sim->read_ns);
+        give(sim, &event);
+    }
+}
+
+/* ---- the host ---- */
+
 /* Piece `index` of `total` in `count` pieces that add up. */
 static int64_t share(uint64_t total, uint32_t index, uint32_t count)
 {
     return (int64_t)(total / count + (index < total % count));
+}
+
+static void allocate_memory(struct rkt_sim_rank *sim, uint64_t length_ns)
+{
+    int64_t called_ns = sim->host_ns;
+
+    if (length_ns == 0)
+        return;
+    sim->host_ns += (int64_t)length_ns;
+    give_call(sim, RKT_SIM_NAME_ALLOC, called_ns);
 }
 
 static void run_input(struct rkt_sim_rank *sim)
@@ -285,108 +225,99 @@ static void run_input(struct rkt_sim_rank *sim)
     if (pageable_bytes > 0)
         copy(sim, pageable_bytes, false);
     sim->host_ns += (int64_t)fault_amount(sim, RKT_FAULT_SLOW_HOST);
+    allocate_memory(sim, fault_amount(sim, RKT_FAULT_DEVICE_ALLOC));
 }
 
-static void run_forward(struct rkt_sim_rank *sim)
+/* Kernel i of forward, and what keeps the host between it and the next. */
+static void launch_forward(struct rkt_sim_rank *sim, uint32_t i)
 {
     uint32_t count = sim->scenario->forward_kernels;
-    uint64_t gaps_ns = fault_amount(sim, RKT_FAULT_LAUNCH_GAPS);
     uint64_t sync_count = fault_amount(sim, RKT_FAULT_HIDDEN_SYNC);
-    uint64_t extra_ns = fault_amount(sim, RKT_FAULT_EXTRA_WORK);
-    int64_t start_ns = sim->host_ns;
-    uint64_t synced = 0;
+    uint64_t synced = (sync_count * i + count - 1) / count;
 
-    for (uint32_t i = 0; i < count; i++) {
-        launch(sim, RKT_SIM_NAME_FORWARD_KERNEL, RKT_SIM_MAIN_THREAD, kernel_ns(sim, i), 0);
-        for (; synced < sync_count && synced * count < sync_count * (i + 1); synced++)
-            synchronize(sim);
-        sim->host_ns += share(gaps_ns, i, count); /* behind a wait: it is what shows then */
+    launch(sim, RKT_SIM_NAME_FORWARD_KERNEL, kernel_ns(sim, i));
+    for (; synced < sync_count && synced * count < sync_count * (i + 1); synced++)
+        synchronize(sim);
+    /* behind a wait: it is what shows then */
+    sim->host_ns += share(fault_amount(sim, RKT_FAULT_LAUNCH_GAPS), i, count);
+}
+
+static void launch_backward(struct rkt_sim_rank *sim, uint32_t i)
+{
+    uint64_t slow_ns = fault_amount(sim, RKT_FAULT_SLOW_COMPUTE);
+
+    launch(sim, RKT_SIM_NAME_BACKWARD_KERNEL,
+           kernel_ns(sim, sim->scenario->forward_kernels + i) +
+               share(slow_ns, i, sim->scenario->backward_kernels));
+}
+
+static void run_kernels(struct rkt_sim_rank *sim, const struct rkt_sim_op *op)
+{
+    for (uint32_t i = op->first; i < op->end; i++) {
+        if (op->phase == RKT_SIM_PHASE_FORWARD)
+            launch_forward(sim, i);
+        else if (op->phase == RKT_SIM_PHASE_BACKWARD)
+            launch_backward(sim, i - sim->scenario->forward_kernels);
+        else
+            launch(sim, RKT_SIM_NAME_OPTIMIZER_KERNEL, kernel_ns(sim, i));
     }
+}
+
+static void run_extra(struct rkt_sim_rank *sim)
+{
+    uint64_t extra_ns = fault_amount(sim, RKT_FAULT_EXTRA_WORK);
+
     if (extra_ns > 0)
-        launch(sim, RKT_SIM_NAME_EXTRA_KERNEL, RKT_SIM_MAIN_THREAD, (int64_t)extra_ns, 0);
-    give_range(sim, RKT_RANGE_FORWARD, start_ns, 0);
+        launch(sim, RKT_SIM_NAME_EXTRA_KERNEL, (int64_t)extra_ns);
+}
+
+static void give_nccl(struct rkt_sim_rank *sim, enum rkt_nccl_type type,
+                      const struct rkt_sim_part *part, int64_t start_ns, int64_t end_ns)
+{
+    struct rkt_event event = rkt_sim_nccl_event(type, part, sim->step, rkt_sim_thread(sim->phase),
+                                                (struct rkt_sim_span){start_ns, end_ns});
+
+    give(sim, &event);
 }
 
 /* NCCL's calls around one launch. The kernel itself comes when all ranks' ends are known. */
-static void launch_collective(struct rkt_sim_rank *sim, uint32_t bucket)
+static void post(struct rkt_sim_rank *sim, uint32_t number)
 {
-    uint64_t seq = (uint64_t)sim->step * sim->scenario->bucket_count + bucket;
+    const struct rkt_sim_part *part = &sim->plan.parts[number];
+    bool is_link = part->comm->kind == RKT_SIM_COMM_LINK;
     int64_t at_ns = sim->host_ns;
     int64_t called_ns = at_ns + 2 * CALL_NS;
     int64_t launched_ns = called_ns + (int64_t)sim->scenario->launch_ns;
 
-    sim->ready_ns[bucket] =
+    sim->ready_ns[number] =
         later(called_ns + (int64_t)sim->scenario->launch_latency_ns, sim->stream_free_ns);
-    sim->host_ns = launched_ns + 2 * CALL_NS;
-    sim->comm_ids[bucket] = ++sim->correlation_id;
-    give_nccl(sim, RKT_NCCL_COLL_API, seq, at_ns, at_ns + CALL_NS);
-    give_call(sim, RKT_SIM_NAME_COMM_LAUNCH, RKT_SIM_AUTOGRAD_THREAD, called_ns, launched_ns);
-    give_nccl(sim, RKT_NCCL_KERNEL_LAUNCH, seq, called_ns - CALL_NS, launched_ns + CALL_NS);
-    give_nccl(sim, RKT_NCCL_COLL, seq, launched_ns + CALL_NS, sim->host_ns);
+    give_nccl(sim, is_link ? RKT_NCCL_P2P_API : RKT_NCCL_COLL_API, part, at_ns, at_ns + CALL_NS);
+    sim->host_ns = launched_ns;
+    give_call(sim, RKT_SIM_NAME_COMM_LAUNCH, called_ns);
+    sim->comm_ids[number] = sim->correlation_id;
+    sim->host_ns += 2 * CALL_NS;
+    give_nccl(sim, RKT_NCCL_KERNEL_LAUNCH, part, called_ns - CALL_NS, launched_ns + CALL_NS);
+    give_nccl(sim, is_link ? RKT_NCCL_P2P : RKT_NCCL_COLL, part, launched_ns + CALL_NS,
+              sim->host_ns);
+    sim->post_count++;
 }
 
-/* How many kernels of backward come before those of this bucket. */
-static uint32_t kernels_before(const struct rkt_scenario *scenario, uint32_t bucket)
+/* ---- meetings that have ended ---- */
+
+static int64_t end_of(const struct rkt_sim_rank *sim, const struct rkt_sim_part *part)
 {
-    return (uint32_t)((uint64_t)scenario->backward_kernels * bucket / scenario->bucket_count);
-}
-
-static void run_backward(struct rkt_sim_rank *sim)
-{
-    const struct rkt_scenario *scenario = sim->scenario;
-    uint64_t slow_ns = fault_amount(sim, RKT_FAULT_SLOW_COMPUTE);
-    uint32_t count = scenario->backward_kernels;
-    int64_t start_ns = sim->host_ns;
-    uint32_t bucket = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        int64_t length_ns = kernel_ns(sim, scenario->forward_kernels + i);
-
-        launch(sim, RKT_SIM_NAME_BACKWARD_KERNEL, RKT_SIM_AUTOGRAD_THREAD,
-               length_ns + share(slow_ns, i, count), 0);
-        while (scenario->has_overlap && bucket < scenario->bucket_count &&
-               kernels_before(scenario, bucket + 1) == i + 1)
-            launch_collective(sim, bucket++);
-    }
-    while (bucket < scenario->bucket_count)
-        launch_collective(sim, bucket++);
-    give_range(sim, RKT_RANGE_BACKWARD, start_ns, 0);
-}
-
-/* ---- steps ---- */
-
-enum rkt_status rkt_sim_rank_begin_step(struct rkt_sim_rank *sim, uint32_t step,
-                                        int64_t *ready_ns_out, struct rkt_error *err)
-{
-    sim->step = step;
-    sim->compute_count = 0;
-    sim->compute_ns = sim->copy_ns = 0;
-    sim->step_start_ns = sim->host_ns;
-    if (step == 0)
-        sim->window_end_ns = sim->host_ns;
-    run_input(sim);
-    run_forward(sim);
-    run_backward(sim);
-    for (uint32_t i = 0; i < sim->scenario->bucket_count; i++)
-        ready_ns_out[i] = sim->ready_ns[i];
-    if (sim->status != RKT_OK && err)
-        *err = sim->err;
-    return sim->status;
-}
-
-int64_t rkt_sim_rank_comm_free_ns(const struct rkt_sim_rank *sim)
-{
-    return sim->comm_free_ns;
+    return sim->ends_ns[part->comm->first_meeting + part->index];
 }
 
 /* The part of [start, end) in which compute runs. */
-static int64_t overlap_ns(const struct rkt_sim_rank *sim, int64_t start_ns, int64_t end_ns)
+static int64_t overlap_ns(const struct rkt_sim_rank *sim, struct rkt_sim_span span)
 {
     int64_t sum_ns = 0;
 
     for (size_t i = 0; i < sim->compute_count; i++) {
-        int64_t from_ns = later(start_ns, sim->computes[i].start_ns);
-        int64_t to_ns = sim->computes[i].end_ns < end_ns ? sim->computes[i].end_ns : end_ns;
+        int64_t from_ns = later(span.start_ns, sim->computes[i].start_ns);
+        int64_t to_ns =
+            sim->computes[i].end_ns < span.end_ns ? sim->computes[i].end_ns : span.end_ns;
 
         if (to_ns > from_ns)
             sum_ns += to_ns - from_ns;
@@ -394,92 +325,215 @@ static int64_t overlap_ns(const struct rkt_sim_rank *sim, int64_t start_ns, int6
     return sum_ns;
 }
 
-static void run_collectives(struct rkt_sim_rank *sim, const int64_t *ends_ns,
-                            struct rkt_sim_step *truth)
+static int compare_spans(const void *a, const void *b)
+{
+    const struct rkt_sim_span *x = a;
+    const struct rkt_sim_span *y = b;
+
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static void add_bucket(struct rkt_sim_rank *sim, struct rkt_sim_span span)
+{
+    int64_t backward_end_ns =
+        sim->compute_count > 0 ? sim->computes[sim->compute_count - 1].end_ns : span.end_ns;
+
+    sim->truth.buckets_ns += span.end_ns - span.start_ns;
+    sim->truth.hidden_ns += overlap_ns(sim, span);
+    sim->truth.tail_ns +=
+        later(span.end_ns, backward_end_ns) - later(span.start_ns, backward_end_ns);
+}
+
+/* Before the optimizer's kernels: those do not run beside meetings. */
+static void sum_meetings(struct rkt_sim_rank *sim)
+{
+    uint32_t count = sim->plan.part_count;
+    int64_t end_ns = INT64_MIN;
+
+    qsort(sim->meetings, count, sizeof(*sim->meetings), compare_spans);
+    for (uint32_t i = 0; i < count; i++) {
+        struct rkt_sim_span span = sim->meetings[i];
+
+        span.start_ns = later(span.start_ns, end_ns);
+        if (span.end_ns <= span.start_ns)
+            continue;
+        end_ns = span.end_ns;
+        sim->truth.comm_ns += span.end_ns - span.start_ns;
+        sim->truth.overlap_ns += overlap_ns(sim, span);
+    }
+}
+
+static void run_meetings(struct rkt_sim_rank *sim)
 {
     uint32_t last_id = sim->correlation_id;
 
-    for (uint32_t i = 0; i < sim->scenario->bucket_count; i++) {
-        struct span span = {later(sim->ready_ns[i], sim->comm_free_ns), ends_ns[i]};
+    for (uint32_t i = 0; i < sim->plan.part_count; i++) {
+        const struct rkt_sim_part *part = &sim->plan.parts[i];
+        int64_t *free_ns = &sim->lane_free_ns[part->lane];
+        struct rkt_sim_span span = {later(sim->ready_ns[i], *free_ns), end_of(sim, part)};
 
         sim->correlation_id = sim->comm_ids[i];
-        give_kernel(sim, RKT_SIM_NAME_COMM_KERNEL, RKT_SIM_COMM_STREAM, span);
-        truth->comm_ns += span.end_ns - span.start_ns;
-        truth->overlap_ns += overlap_ns(sim, span.start_ns, span.end_ns);
-        sim->comm_free_ns = span.end_ns;
+        give_correlated(sim, rkt_sim_kernel_event(
+                                 part->comm->kind == RKT_SIM_COMM_LINK ? RKT_SIM_NAME_LINK_KERNEL
+                                                                       : RKT_SIM_NAME_COMM_KERNEL,
+                                 sim->rank, RKT_SIM_COMM_STREAM + (uint32_t)part->lane, span));
+        *free_ns = span.end_ns;
+        sim->meetings[i] = span;
+        if (part->lane == RKT_SIM_LANE_DATA)
+            add_bucket(sim, span);
     }
     sim->correlation_id = last_id;
+    sum_meetings(sim);
 }
 
-enum rkt_status rkt_sim_rank_end_step(struct rkt_sim_rank *sim, const int64_t *ends_ns,
-                                      struct rkt_sim_step *truth_out, struct rkt_error *err)
-{
-    const struct rkt_scenario *scenario = sim->scenario;
-    struct rkt_sim_step truth = {.window_start_ns = sim->window_end_ns};
-    int64_t start_ns = sim->host_ns;
+/* ---- steps ---- */
 
-    run_collectives(sim, ends_ns, &truth);
-    for (uint32_t i = 0; i < scenario->optimizer_kernels; i++)
-        launch(sim, RKT_SIM_NAME_OPTIMIZER_KERNEL, RKT_SIM_MAIN_THREAD,
-               kernel_ns(sim, scenario->forward_kernels + scenario->backward_kernels + i),
-               sim->comm_free_ns);
-    give_range(sim, RKT_RANGE_OPTIMIZER, start_ns, 0);
-    give_range(sim, RKT_RANGE_STEP, sim->step_start_ns, sim->step);
-    sim->window_end_ns = truth.window_end_ns = sim->stream_free_ns;
-    truth.compute_ns = sim->compute_ns;
-    truth.copy_ns = sim->copy_ns;
-    if (truth_out)
-        *truth_out = truth;
+void rkt_sim_rank_begin_step(struct rkt_sim_rank *sim, uint32_t step, const int64_t *ends_ns)
+{
+    if (step == 0)
+        sim->window_end_ns = sim->host_ns;
+    sim->step = step;
+    sim->ends_ns = ends_ns;
+    sim->op = 0;
+    sim->phase = RKT_SIM_PHASE_INPUT;
+    sim->post_count = sim->taken_count = 0;
+    sim->compute_count = 0;
+    sim->step_start_ns = sim->host_ns;
+    sim->truth = (struct rkt_sim_step){.window_start_ns = sim->window_end_ns};
+}
+
+/* The range of the phase that ends here. Input has given its own, which is shorter. */
+static void enter_phase(struct rkt_sim_rank *sim, enum rkt_sim_phase phase)
+{
+    static const enum rkt_range_type TYPES[] = {
+        [RKT_SIM_PHASE_FORWARD] = RKT_RANGE_FORWARD,
+        [RKT_SIM_PHASE_BACKWARD] = RKT_RANGE_BACKWARD,
+        [RKT_SIM_PHASE_OPTIMIZER] = RKT_RANGE_OPTIMIZER,
+    };
+
+    if (sim->phase != RKT_SIM_PHASE_INPUT)
+        give_range(sim, TYPES[sim->phase], sim->phase_start_ns, 0);
+    sim->phase = phase;
+    sim->phase_start_ns = sim->host_ns;
+}
+
+/* False: the end of what it joins is not known yet. */
+static bool run_op(struct rkt_sim_rank *sim, const struct rkt_sim_op *op)
+{
+    int64_t end_ns;
+
+    if (op->phase != sim->phase)
+        enter_phase(sim, op->phase);
+    switch (op->kind) {
+    case RKT_SIM_OP_INPUT:
+        run_input(sim);
+        break;
+    case RKT_SIM_OP_KERNELS:
+        run_kernels(sim, op);
+        break;
+    case RKT_SIM_OP_EXTRA:
+        run_extra(sim);
+        break;
+    case RKT_SIM_OP_POST:
+        post(sim, op->first);
+        break;
+    case RKT_SIM_OP_JOIN:
+        end_ns = end_of(sim, &sim->plan.parts[op->first]);
+        if (end_ns == RKT_SIM_UNKNOWN_NS)
+            return false;
+        sim->stream_free_ns = later(sim->stream_free_ns, end_ns);
+        break;
+    case RKT_SIM_OP_MEETINGS:
+        run_meetings(sim);
+        break;
+    }
+    return true;
+}
+
+enum rkt_status rkt_sim_rank_advance(struct rkt_sim_rank *sim, bool *is_done_out,
+                                     struct rkt_error *err)
+{
+    while (sim->op < sim->plan.op_count && run_op(sim, &sim->plan.ops[sim->op]))
+        sim->op++;
+    *is_done_out = sim->op == sim->plan.op_count;
+    if (*is_done_out) {
+        enter_phase(sim, RKT_SIM_PHASE_INPUT);
+        give_range(sim, RKT_RANGE_STEP, sim->step_start_ns, sim->step);
+        read_gpu(sim);
+        sim->window_end_ns = sim->truth.window_end_ns = sim->stream_free_ns;
+    }
     if (sim->status != RKT_OK && err)
         *err = sim->err;
     return sim->status;
 }
 
+const struct rkt_sim_part *rkt_sim_rank_take_post(struct rkt_sim_rank *sim, int64_t *ready_ns_out)
+{
+    if (sim->taken_count == sim->post_count)
+        return NULL;
+    *ready_ns_out = sim->ready_ns[sim->taken_count];
+    return &sim->plan.parts[sim->taken_count++];
+}
+
+const struct rkt_sim_step *rkt_sim_rank_truth(const struct rkt_sim_rank *sim)
+{
+    return &sim->truth;
+}
+
 /* ---- life ---- */
 
+/* What a rank tells of itself before its first step. */
 static void give_names(struct rkt_sim_rank *sim)
 {
     struct rkt_event event =
-        host_event(RKT_EVENT_NAME, RKT_SIM_AUTOGRAD_THREAD, START_NS, START_NS);
+        rkt_sim_thread_name_event(RKT_SIM_AUTOGRAD_THREAD, RKT_SIM_NAME_AUTOGRAD, START_NS);
 
-    event.type = RKT_NAMED_THREAD;
-    event.name_id = RKT_SIM_NAME_AUTOGRAD;
-    event.name.object_id = RKT_SIM_AUTOGRAD_THREAD;
     give(sim, &event);
-    event.thread_id = RKT_SIM_MAIN_THREAD;
-    event.name_id = RKT_SIM_NAME_MAIN;
-    event.name.object_id = RKT_SIM_MAIN_THREAD;
+    event = rkt_sim_thread_name_event(RKT_SIM_MAIN_THREAD, RKT_SIM_NAME_MAIN, START_NS);
     give(sim, &event);
-    event = host_event(RKT_EVENT_COMM, RKT_SIM_MAIN_THREAD, START_NS, START_NS);
-    event.comm = (struct rkt_event_comm){.comm_id = COMM_ID,
-                                         .rank = (int32_t)sim->rank,
-                                         .rank_count = sim->scenario->rank_count,
-                                         .node_count = sim->scenario->node_count};
-    give(sim, &event);
+    for (uint32_t i = 0; i < sim->plan.part_count; i++) {
+        if (sim->plan.parts[i].index > 0)
+            continue; /* each communicator once */
+        event = rkt_sim_comm_event(&sim->plan.parts[i], sim->scenario, START_NS);
+        give(sim, &event);
+    }
 }
 
-enum rkt_status rkt_sim_rank_create(const struct rkt_scenario *scenario, uint32_t rank,
+static bool allocate(struct rkt_sim_rank *sim)
+{
+    const struct rkt_scenario *scenario = sim->scenario;
+    size_t part_count = (size_t)sim->plan.part_count + 1;
+    size_t kernel_count = (size_t)scenario->forward_kernels + scenario->backward_kernels +
+                          scenario->optimizer_kernels + 1;
+
+    sim->pending_ns = calloc(scenario->queue_kernels, sizeof(*sim->pending_ns));
+    sim->ready_ns = calloc(part_count, sizeof(*sim->ready_ns));
+    sim->comm_ids = calloc(part_count, sizeof(*sim->comm_ids));
+    sim->meetings = calloc(part_count, sizeof(*sim->meetings));
+    sim->computes = calloc(kernel_count, sizeof(*sim->computes));
+    return sim->pending_ns && sim->ready_ns && sim->comm_ids && sim->meetings && sim->computes;
+}
+
+enum rkt_status rkt_sim_rank_create(const struct rkt_sim_layout *layout, uint32_t rank,
                                     rkt_sim_event_fn fn, void *ctx, struct rkt_sim_rank **rank_out,
                                     struct rkt_error *err)
 {
     struct rkt_sim_rank *sim = calloc(1, sizeof(*sim));
-    size_t kernel_count = (size_t)scenario->forward_kernels + scenario->backward_kernels +
-                          scenario->optimizer_kernels + 1;
+    enum rkt_status status = RKT_OK;
 
-    if (sim) {
-        sim->scenario = scenario;
-        sim->rank = rank;
-        sim->fn = fn;
-        sim->ctx = ctx;
-        sim->host_ns = sim->stream_free_ns = sim->comm_free_ns = START_NS;
-        sim->pending_ns = calloc(scenario->queue_kernels, sizeof(*sim->pending_ns));
-        sim->ready_ns = calloc((size_t)scenario->bucket_count + 1, sizeof(*sim->ready_ns));
-        sim->comm_ids = calloc((size_t)scenario->bucket_count + 1, sizeof(*sim->comm_ids));
-        sim->computes = calloc(kernel_count, sizeof(*sim->computes));
-    }
-    if (!sim || !sim->pending_ns || !sim->ready_ns || !sim->comm_ids || !sim->computes) {
-        rkt_sim_rank_destroy(sim);
+    if (!sim)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for rank %u", rank);
+    sim->scenario = layout->scenario;
+    sim->rank = rank;
+    sim->fn = fn;
+    sim->ctx = ctx;
+    sim->host_ns = sim->stream_free_ns = sim->read_ns = START_NS;
+    status = rkt_sim_plan_init(&sim->plan, layout, rank, err);
+    if (status == RKT_OK && !allocate(sim))
+        status = rkt_fail(err, RKT_ERR_NOMEM, "no memory for rank %u", rank);
+    if (status != RKT_OK) {
+        rkt_sim_rank_destroy(sim);
+        return status;
     }
     give_names(sim);
     *rank_out = sim;
@@ -490,9 +544,11 @@ void rkt_sim_rank_destroy(struct rkt_sim_rank *sim)
 {
     if (!sim)
         return;
+    rkt_sim_plan_release(&sim->plan);
     free(sim->pending_ns);
     free(sim->ready_ns);
     free(sim->comm_ids);
+    free(sim->meetings);
     free(sim->computes);
     free(sim);
 }

@@ -3,16 +3,16 @@
 #define RKT_ANALYSIS_SIMULATE_SIM_RUN_H
 
 /*
- * sim_run - a whole scenario, computed: when its collectives began and ended on every rank.
+ * sim_run - a whole scenario, computed: when its meetings began and ended on every rank.
  *
- *     all ranks, first halves of a step  ->  start = max(ready, own stream free)
- *                                            end   = latest start + transfer, for all
- *     all ranks, second halves           ->  the next step
+ *     every rank, as far as it comes   ->  start = max(ready, own stream free)
+ *     meetings for which all are there ->  end   = latest start + transfer, for all
+ *     and again, to the end of the step
  *
  * No event is made here; sim_store runs each rank again with the ends that are known now.
  *
- * Memory:  8 bytes x steps x collectives, 48 x steps x ranks, and with starts
- *          8 x steps x collectives x ranks.
+ * Memory:  8 bytes x steps x meetings, 48 x steps x ranks, and with starts
+ *          8 x steps x places.
  * Threads: one.
  */
 
@@ -22,9 +22,9 @@
 
 struct rkt_sim_run {
     const struct rkt_scenario *scenario;
-    int64_t transfer_ns;        /* of each collective */
-    int64_t *ends_ns;           /* [step][collective] */
-    int64_t *starts_ns;         /* [step][collective][rank]; NULL unless asked for */
+    struct rkt_sim_layout layout;
+    int64_t *ends_ns;           /* [step][meeting] */
+    int64_t *starts_ns;         /* [step][place]; NULL unless asked for */
     struct rkt_sim_step *steps; /* [step][rank] */
 };
 
@@ -35,7 +35,7 @@ void rkt_sim_run_release(struct rkt_sim_run *run);
 
 static inline const int64_t *rkt_sim_run_ends(const struct rkt_sim_run *run, uint32_t step)
 {
-    return run->ends_ns + (size_t)step * run->scenario->bucket_count;
+    return run->ends_ns + (size_t)step * run->layout.meeting_count;
 }
 
 static inline const struct rkt_sim_step *rkt_sim_run_step(const struct rkt_sim_run *run,

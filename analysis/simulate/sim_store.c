@@ -16,12 +16,15 @@
 #define EXCHANGES_PER_BURST 32u
 #define EXCHANGE_EVERY_NS 50000
 #define PEER_NS 1000 /* from t2 to t3 */
+#define CUT_KEY UINT64_C(0x6375740000000000)
 #define DELAY_KEY UINT64_C(0x64656c6179000000)
 
 /* One source being written. */
 struct target {
     struct rkt_source_writer *writer;
     struct rkt_sim_clock clock;
+    int64_t cut_ns;      /* job time; what began before is not recorded */
+    uint32_t cut_launch; /* correlation id of the last launch before */
     uint32_t names[RKT_SIM_NAME_COUNT];
 };
 
@@ -31,14 +34,28 @@ static enum rkt_status append(void *ctx, const uint8_t *frame, size_t frame_byte
     return rkt_sim_output_append(ctx, frame, frame_bytes, err);
 }
 
+/* As in a capture that began late: GPU work comes or goes with its launch. Correlation ids grow. */
+static bool is_recorded(struct target *target, const struct rkt_event *event)
+{
+    if (event->kind == RKT_EVENT_NAME || event->kind == RKT_EVENT_COMM)
+        return true;
+    if (event->kind == RKT_EVENT_API && (int64_t)event->start_ns < target->cut_ns)
+        target->cut_launch = event->correlation_id;
+    if (event->correlation_id > 0)
+        return event->correlation_id > target->cut_launch;
+    return (int64_t)event->start_ns >= target->cut_ns;
+}
+
 static enum rkt_status add(void *ctx, const struct rkt_event *event, struct rkt_error *err)
 {
-    const struct target *target = ctx;
+    struct target *target = ctx;
     struct rkt_event stored = *event;
     bool is_real = event->clock_id == RKT_CLOCK_REALTIME;
     int64_t (*read)(const struct rkt_sim_clock *, int64_t) =
         is_real ? rkt_sim_clock_real_ns : rkt_sim_clock_raw_ns;
 
+    if (!is_recorded(target, event))
+        return RKT_OK;
     stored.start_ns = (uint64_t)read(&target->clock, (int64_t)event->start_ns);
     stored.end_ns = (uint64_t)read(&target->clock, (int64_t)event->end_ns);
     stored.name_id = target->names[event->name_id];
@@ -115,21 +132,15 @@ static enum rkt_status close_target(struct target *target, enum rkt_status statu
 static enum rkt_status run_rank(const struct rkt_sim_run *run, uint32_t rank, struct target *target,
                                 struct rkt_error *err)
 {
-    const struct rkt_scenario *scenario = run->scenario;
-    int64_t *ready_ns = calloc((size_t)scenario->bucket_count + 1, sizeof(*ready_ns));
     struct rkt_sim_rank *sim = NULL;
-    enum rkt_status status;
+    enum rkt_status status = rkt_sim_rank_create(&run->layout, rank, add, target, &sim, err);
+    bool is_done; /* always: the ends are known */
 
-    if (!ready_ns)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for rank %u", rank);
-    status = rkt_sim_rank_create(scenario, rank, add, target, &sim, err);
-    for (uint32_t step = 0; step < scenario->step_count && status == RKT_OK; step++) {
-        status = rkt_sim_rank_begin_step(sim, step, ready_ns, err);
-        if (status == RKT_OK)
-            status = rkt_sim_rank_end_step(sim, rkt_sim_run_ends(run, step), NULL, err);
+    for (uint32_t step = 0; step < run->scenario->step_count && status == RKT_OK; step++) {
+        rkt_sim_rank_begin_step(sim, step, rkt_sim_run_ends(run, step));
+        status = rkt_sim_rank_advance(sim, &is_done, err);
     }
     rkt_sim_rank_destroy(sim);
-    free(ready_ns);
     return status;
 }
 
@@ -147,6 +158,8 @@ static enum rkt_status write_rank(const struct rkt_sim_run *run, struct rkt_sim_
     info.rank = rank;
     info.local_rank = rank % ranks_per_node(scenario);
     info.pid = 1000 + rank;
+    target.cut_ns = rkt_sim_run_step(run, 0, 0)->window_start_ns +
+                    (int64_t)rkt_sim_draw(scenario, CUT_KEY | rank, scenario->cut_ns + 1);
     status = open_target(output, scenario, &info, &target, err);
     if (status != RKT_OK)
         return status;

@@ -81,6 +81,9 @@ static void put_steps(struct rkt_json *json, const struct rkt_sim_run *run)
             rkt_json_i64(json, "comm_ns", truth->comm_ns);
             rkt_json_i64(json, "overlap_ns", truth->overlap_ns);
             rkt_json_i64(json, "copy_ns", truth->copy_ns);
+            rkt_json_i64(json, "buckets_ns", truth->buckets_ns);
+            rkt_json_i64(json, "hidden_ns", truth->hidden_ns);
+            rkt_json_i64(json, "tail_ns", truth->tail_ns);
             rkt_json_end(json);
         }
         rkt_json_end(json);
@@ -89,30 +92,48 @@ static void put_steps(struct rkt_json *json, const struct rkt_sim_run *run)
     rkt_json_end(json);
 }
 
-static void put_collective(struct rkt_json *json, const struct rkt_sim_run *run, uint32_t step,
-                           uint32_t index)
+static void put_meeting(struct rkt_json *json, const struct rkt_sim_run *run, uint32_t step,
+                        const struct rkt_sim_comm *comm, uint32_t index)
 {
-    const struct rkt_scenario *scenario = run->scenario;
-    size_t at = (size_t)step * scenario->bucket_count + index;
-    const int64_t *starts_ns = run->starts_ns + at * scenario->rank_count;
-    int64_t latest_ns = run->ends_ns[at] - run->transfer_ns;
+    const int64_t *starts_ns = run->starts_ns + (size_t)step * run->layout.place_count +
+                               comm->first_place + (size_t)index * comm->rank_count;
+    int64_t end_ns = rkt_sim_run_ends(run, step)[comm->first_meeting + index];
+    int64_t transfer_ns = rkt_sim_transfer_ns(&run->layout, comm, step);
+    int64_t latest_ns = end_ns - transfer_ns;
     uint32_t last_rank = 0;
 
-    for (uint32_t rank = 0; rank < scenario->rank_count; rank++) {
-        if (starts_ns[rank] == latest_ns)
-            last_rank = rank;
+    for (uint32_t i = 0; i < comm->rank_count; i++) {
+        if (starts_ns[i] == latest_ns)
+            last_rank = rkt_sim_comm_rank(comm, i);
     }
     rkt_json_begin_object(json, NULL);
     rkt_json_u64(json, "step", step);
+    rkt_json_text(json, "kind", rkt_sim_comm_kind_name(comm->kind));
+    rkt_json_u64(json, "comm_id", comm->id);
     rkt_json_u64(json, "index", index);
+    rkt_json_u64(json, "seq", (uint64_t)step * comm->meeting_count + index);
     rkt_json_u64(json, "last_rank", last_rank);
-    rkt_json_i64(json, "transfer_ns", run->transfer_ns);
-    rkt_json_i64(json, "end_ns", RKT_SIM_RAW_BASE_NS + run->ends_ns[at]);
+    rkt_json_i64(json, "transfer_ns", transfer_ns);
+    rkt_json_i64(json, "end_ns", RKT_SIM_RAW_BASE_NS + end_ns);
+    rkt_json_begin_array(json, "ranks");
+    for (uint32_t i = 0; i < comm->rank_count; i++)
+        rkt_json_u64(json, NULL, rkt_sim_comm_rank(comm, i));
+    rkt_json_end(json);
     rkt_json_begin_array(json, "wait_ns");
-    for (uint32_t rank = 0; rank < scenario->rank_count; rank++)
-        rkt_json_i64(json, NULL, latest_ns - starts_ns[rank]);
+    for (uint32_t i = 0; i < comm->rank_count; i++)
+        rkt_json_i64(json, NULL, latest_ns - starts_ns[i]);
     rkt_json_end(json);
     rkt_json_end(json);
+}
+
+static void put_meetings(struct rkt_json *json, const struct rkt_sim_run *run, uint32_t step)
+{
+    for (uint32_t i = 0; i < run->layout.comm_count; i++) {
+        const struct rkt_sim_comm *comm = &run->layout.comms[i];
+
+        for (uint32_t k = 0; k < comm->meeting_count; k++)
+            put_meeting(json, run, step, comm, k);
+    }
 }
 
 enum rkt_status rkt_sim_truth_write(const struct rkt_sim_run *run, FILE *out, struct rkt_error *err)
@@ -135,10 +156,8 @@ enum rkt_status rkt_sim_truth_write(const struct rkt_sim_run *run, FILE *out, st
     status = put_faults(&json, run, err);
     put_steps(&json, run);
     rkt_json_begin_array(&json, "collectives");
-    for (uint32_t step = 0; step < scenario->step_count; step++) {
-        for (uint32_t i = 0; i < scenario->bucket_count; i++)
-            put_collective(&json, run, step, i);
-    }
+    for (uint32_t step = 0; step < scenario->step_count; step++)
+        put_meetings(&json, run, step);
     rkt_json_end(&json);
     rkt_json_end(&json);
     return status == RKT_OK ? rkt_json_finish(&json, err) : status;

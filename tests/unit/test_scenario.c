@@ -63,6 +63,7 @@ static void what_makes_no_sense_is_refused_by_line_and_word(void **state)
         {"fault = slow-compute rank=3:2 amount=1ms", "rank"},
         {"fault = slow-compute amount=1ms sometimes", "sometimes"},
         {"fault = hidden-sync amount=1ms", "amount"}, /* a number of calls */
+        {"fault = throttled amount=1ms", "amount"},   /* ppm */
         {"fault =", "is no fault"},
     };
 
@@ -82,13 +83,26 @@ static void what_makes_no_sense_is_refused_by_line_and_word(void **state)
 static void numbers_that_do_not_fit_each_other_are_refused(void **state)
 {
     static const char *const LINES[] = {
-        "ranks = 0",          "nodes = 3",
-        "steps = 0",          "buckets = 100",
-        "bandwidth = 1B",     "optimizer-kernels = 0",
-        "queue = 0",          "clock-drift-ppb = 600000",
-        "ranks = 20000",      "fault = slow-host rank=4 amount=1ms",
-        "launch = 2h",        "fault = slow-host steps=20:30 amount=1ms",
-        "jitter-ppm=1000001", "fault = slow-host amount=100h",
+        "ranks = 0",
+        "nodes = 3",
+        "steps = 0",
+        "buckets = 100",
+        "bandwidth = 1B",
+        "optimizer-kernels = 0",
+        "queue = 0",
+        "clock-drift-ppb = 600000",
+        "ranks = 20000",
+        "fault = slow-host rank=4 amount=1ms",
+        "launch = 2h",
+        "fault = slow-host steps=20:30 amount=1ms",
+        "jitter-ppm=1000001",
+        "fault = slow-host amount=100h",
+        "tp = 3",
+        "pp = 0",
+        "micro-batches = 0",
+        "micro-batches = 41",
+        "micro-batches = 25",
+        "cut = 2h",
     };
 
     (void)state;

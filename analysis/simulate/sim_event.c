@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/simulate/sim_event.h"
+
+#include "common/clock.h"
+
+#define FLOAT32 7u /* ncclFloat32 */
+
+const char *rkt_sim_name(enum rkt_sim_name name)
+{
+    static const char *const NAMES[RKT_SIM_NAME_COUNT] = {
+        [RKT_SIM_NAME_NONE] = "",
+        [RKT_SIM_NAME_FORWARD_KERNEL] = "forward_gemm",
+        [RKT_SIM_NAME_BACKWARD_KERNEL] = "backward_gemm",
+        [RKT_SIM_NAME_OPTIMIZER_KERNEL] = "adam_update",
+        [RKT_SIM_NAME_EXTRA_KERNEL] = "extra_work",
+        [RKT_SIM_NAME_COMM_KERNEL] = "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+        [RKT_SIM_NAME_LINK_KERNEL] = "ncclDevKernel_SendRecv",
+        [RKT_SIM_NAME_LAUNCH] = "cudaLaunchKernel",
+        [RKT_SIM_NAME_COMM_LAUNCH] = "cuLaunchKernelEx",
+        [RKT_SIM_NAME_COPY] = "cudaMemcpyAsync",
+        [RKT_SIM_NAME_SYNC] = "cudaStreamSynchronize",
+        [RKT_SIM_NAME_ALLOC] = "cudaMalloc",
+        [RKT_SIM_NAME_AUTOGRAD] = "pt_autograd_0",
+        [RKT_SIM_NAME_MAIN] = "python",
+    };
+
+    return NAMES[name];
+}
+
+uint32_t rkt_sim_thread(enum rkt_sim_phase phase)
+{
+    return phase == RKT_SIM_PHASE_BACKWARD ? RKT_SIM_AUTOGRAD_THREAD : RKT_SIM_MAIN_THREAD;
+}
+
+static struct rkt_event make(enum rkt_event_kind kind, enum rkt_clock_id clock_id,
+                             uint32_t thread_id, struct rkt_sim_span span)
+{
+    return (struct rkt_event){
+        .kind = (uint8_t)kind,
+        .clock_id = (uint8_t)clock_id,
+        .start_ns = (uint64_t)span.start_ns,
+        .end_ns = (uint64_t)span.end_ns,
+        .thread_id = thread_id,
+    };
+}
+
+struct rkt_event rkt_sim_range_event(enum rkt_range_type type, struct rkt_sim_span span,
+                                     uint64_t value)
+{
+    struct rkt_event event =
+        make(RKT_EVENT_RANGE, RKT_CLOCK_MONOTONIC_RAW, RKT_SIM_MAIN_THREAD, span);
+
+    event.type = (uint8_t)type;
+    event.range.value = value;
+    return event;
+}
+
+/* ---- CUPTI, which stamps with REALTIME ---- */
+
+struct rkt_event rkt_sim_call_event(enum rkt_sim_name name, uint32_t thread_id,
+                                    struct rkt_sim_span span)
+{
+    struct rkt_event event = make(RKT_EVENT_API, RKT_CLOCK_REALTIME, thread_id, span);
+
+    event.type = name == RKT_SIM_NAME_COMM_LAUNCH ? RKT_API_DRIVER : RKT_API_RUNTIME;
+    event.name_id = (uint32_t)name;
+    return event;
+}
+
+struct rkt_event rkt_sim_kernel_event(enum rkt_sim_name name, uint32_t rank, uint32_t stream_id,
+                                      struct rkt_sim_span span)
+{
+    struct rkt_event event = make(RKT_EVENT_KERNEL, RKT_CLOCK_REALTIME, 0, span);
+
+    event.name_id = (uint32_t)name;
+    event.kernel =
+        (struct rkt_event_kernel){.device_id = rank, .context_id = 1, .stream_id = stream_id};
+    return event;
+}
+
+struct rkt_event rkt_sim_copy_event(uint32_t rank, uint64_t bytes, bool is_pinned,
+                                    struct rkt_sim_span span)
+{
+    struct rkt_event event = make(RKT_EVENT_MEMCPY, RKT_CLOCK_REALTIME, 0, span);
+
+    event.flags = RKT_FLAG_ASYNC;
+    event.memcpy = (struct rkt_event_memcpy){
+        .device_id = rank,
+        .context_id = 1,
+        .stream_id = RKT_SIM_STREAM,
+        .peer_device_id = rank,
+        .bytes = bytes,
+        .copy_kind = RKT_COPY_HTOD,
+        .src_kind = is_pinned ? RKT_MEMORY_PINNED : RKT_MEMORY_PAGEABLE,
+        .dst_kind = RKT_MEMORY_DEVICE,
+    };
+    return event;
+}
+
+struct rkt_event rkt_sim_sync_event(uint32_t rank, struct rkt_sim_span span)
+{
+    struct rkt_event event = make(RKT_EVENT_SYNC, RKT_CLOCK_REALTIME, 0, span);
+
+    event.type = RKT_SYNC_STREAM;
+    event.sync = (struct rkt_event_sync){.device_id = rank,
+                                         .context_id = 1,
+                                         .stream_id = RKT_SIM_STREAM,
+                                         .cuda_event_id = UINT32_MAX};
+    return event;
+}
+
+/* ---- NCCL ---- */
+
+struct rkt_event rkt_sim_nccl_event(enum rkt_nccl_type type, const struct rkt_sim_part *part,
+                                    uint32_t step, uint32_t thread_id, struct rkt_sim_span span)
+{
+    const struct rkt_sim_comm *comm = part->comm;
+    bool is_coll = type == RKT_NCCL_COLL;
+    struct rkt_event event = make(RKT_EVENT_NCCL, RKT_CLOCK_MONOTONIC_RAW, thread_id, span);
+
+    event.type = (uint8_t)type;
+    event.nccl = (struct rkt_event_nccl){
+        .comm_id = comm->id,
+        .seq = is_coll ? (uint64_t)step * comm->meeting_count + part->index : UINT64_MAX,
+        .count = comm->bytes / 4,
+        .peer = 0,
+        .func = RKT_NCCL_FUNC_ALLREDUCE,
+        .datatype = FLOAT32,
+        .algo = is_coll ? RKT_ALGO_RING : RKT_ALGO_UNKNOWN,
+        .proto = is_coll ? RKT_PROTO_LL : RKT_PROTO_UNKNOWN,
+    };
+    if (comm->kind == RKT_SIM_COMM_LINK) {
+        event.nccl.func = part->is_send ? RKT_NCCL_FUNC_SEND : RKT_NCCL_FUNC_RECV;
+        event.nccl.peer = part->member == 0 ? 1 : 0;
+    }
+    return event;
+}
+
+struct rkt_event rkt_sim_comm_event(const struct rkt_sim_part *part,
+                                    const struct rkt_scenario *scenario, int64_t at_ns)
+{
+    const struct rkt_sim_comm *comm = part->comm;
+    struct rkt_event event = make(RKT_EVENT_COMM, RKT_CLOCK_MONOTONIC_RAW, RKT_SIM_MAIN_THREAD,
+                                  (struct rkt_sim_span){at_ns, at_ns});
+
+    event.comm = (struct rkt_event_comm){
+        .comm_id = comm->id,
+        .rank = (int32_t)part->member,
+        .rank_count = comm->rank_count,
+        .node_count = comm->rank_count == scenario->rank_count ? scenario->node_count : 0,
+    };
+    return event;
+}
+
+/* ---- others ---- */
+
+struct rkt_event rkt_sim_thread_name_event(uint32_t thread_id, enum rkt_sim_name name,
+                                           int64_t at_ns)
+{
+    struct rkt_event event = make(RKT_EVENT_NAME, RKT_CLOCK_MONOTONIC_RAW, thread_id,
+                                  (struct rkt_sim_span){at_ns, at_ns});
+
+    event.type = RKT_NAMED_THREAD;
+    event.name_id = (uint32_t)name;
+    event.name.object_id = thread_id;
+    return event;
+}
+
+struct rkt_event rkt_sim_counter_event(enum rkt_counter counter, uint32_t rank, uint64_t value,
+                                       int64_t at_ns)
+{
+    struct rkt_event event =
+        make(RKT_EVENT_COUNTER, RKT_CLOCK_MONOTONIC_RAW, 0, (struct rkt_sim_span){at_ns, at_ns});
+
+    event.type = (uint8_t)counter;
+    event.counter = (struct rkt_event_counter){.value = value, .device_id = rank};
+    return event;
+}
