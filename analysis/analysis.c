@@ -8,6 +8,7 @@
 #include "analysis/load.h"
 #include "analysis/measure.h"
 #include "analysis/rank_tables.h"
+#include "analysis/set_apart.h"
 #include "analysis/stages.h"
 #include "analysis/trace_keeper.h"
 
@@ -20,17 +21,6 @@ struct rkt_analysis {
     struct rkt_loaded_ranks loaded;
     struct rkt_result result;
 };
-
-/* The parts of a host view are other ones than those of ranks with GPU work. */
-static void set_host_only_ranks_apart(struct rkt_result *result)
-{
-    bool has_gpu = false;
-
-    for (size_t r = 0; r < result->rank_count; r++)
-        has_gpu |= result->ranks[r].trace->has_gpu;
-    for (size_t r = 0; r < result->rank_count; r++)
-        result->ranks[r].is_set_apart = has_gpu && !result->ranks[r].trace->has_gpu;
-}
 
 /* Only now is it known which steps all ranks have. */
 static void leave_out_unrecorded(struct rkt_result *result)
@@ -56,7 +46,7 @@ static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_stor
     if (status != RKT_OK)
         return status;
     rkt_measure_collectives(result);
-    set_host_only_ranks_apart(result);
+    rkt_set_apart(result);
     status = rkt_compare_windows(result, &analysis->arena, err);
     leave_out_unrecorded(result);
     if (status == RKT_OK)

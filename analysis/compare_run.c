@@ -30,9 +30,10 @@ struct reader {
     int64_t version;
     int64_t expected_count;
     int64_t here_count;
-    size_t rank_counts[2]; /* with GPU records, without */
-    bool rank_is_host_view;
+    size_t rank_counts[2]; /* compared where there are any; apart, or without GPU records */
+    bool rank_is_apart;    /* from the others: not compared where there are others */
     bool rank_has_steps;
+    const char *rank_step_source;
     struct rkt_step_cell cell; /* that is being read, likewise the next three */
     struct rkt_step_gain gain;
     struct rkt_kernel_use kernel;
@@ -190,10 +191,12 @@ static enum rkt_status take_rank_value(struct reader *reader, const struct rkt_j
                                        struct rkt_error *err)
 {
     if (strcmp(value->form, "ranks[].is_host_view") == 0) {
-        reader->rank_is_host_view = value->number > 0;
+        reader->rank_is_apart = value->number > 0;
+    } else if (strcmp(value->form, "ranks[].is_set_apart") == 0) {
+        reader->rank_is_apart |= value->number > 0;
     } else if (strcmp(value->form, "ranks[].step_source") == 0 && value->type == RKT_JSON_TEXT) {
         reader->rank_has_steps = strcmp(value->text, "window") != 0;
-        return keep_text(reader, value->text, &reader->run->step_source, err);
+        return keep_text(reader, value->text, &reader->rank_step_source, err);
     }
     return RKT_OK;
 }
@@ -245,8 +248,9 @@ static enum rkt_status no_memory(struct rkt_error *err)
 static void begin_member(struct reader *reader, const char *form)
 {
     if (strcmp(form, "ranks[]") == 0) {
-        reader->rank_is_host_view = false;
+        reader->rank_is_apart = false;
         reader->rank_has_steps = false;
+        reader->rank_step_source = "";
     } else if (strcmp(form, "ranks[].steps[]") == 0) {
         reader->cell = (struct rkt_step_cell){.order = reader->steps.cell_count};
     } else if (strcmp(form, "replay.steps[]") == 0) {
@@ -270,10 +274,12 @@ static void end_rank(struct reader *reader)
         if (cell->rank_index != UINT32_MAX)
             break;
         cell->rank_index = (uint32_t)rank;
-        cell->is_host_view = reader->rank_is_host_view;
+        cell->is_host_view = reader->rank_is_apart;
         cell->is_whole_window = !reader->rank_has_steps;
     }
-    reader->rank_counts[reader->rank_is_host_view]++;
+    if (!reader->rank_is_apart || reader->run->step_source[0] == '\0')
+        reader->run->step_source = reader->rank_step_source;
+    reader->rank_counts[reader->rank_is_apart]++;
 }
 
 static enum rkt_status end_member(struct reader *reader, const char *form, struct rkt_error *err)

@@ -196,7 +196,8 @@ struct rkt_rank_result {
     const struct rkt_tables *tables; /* by segment; NULL until it is measured, likewise: */
     const struct rkt_places *places; /* where it lost most */
     bool is_cut_short;               /* its process was killed or lost */
-    bool is_set_apart; /* no GPU work, beside ranks with: in no sum over ranks, not compared */
+    bool is_set_apart;               /* set_apart.h: in no sum over ranks, not compared */
+    bool has_other_steps; /* that is why: they were found in another way than the others' */
     enum rkt_align_state align_state;
     int64_t bound_ns;  /* worst guaranteed ± to the reference over the run; -1 unknown */
     int64_t likely_ns; /* worst likely ± */

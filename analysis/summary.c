@@ -8,6 +8,7 @@
 #include "analysis/clock_check.h"
 #include "analysis/clock_gap.h"
 #include "analysis/collective_clocks.h"
+#include "analysis/set_apart.h"
 #include "analysis/stages.h"
 #include "analysis/steady.h"
 #include "analysis/step_table.h"
@@ -183,22 +184,6 @@ static enum rkt_status fill_step(struct rkt_result *result, struct rkt_arena *ar
     return status;
 }
 
-static enum rkt_status note_host_only_ranks(struct rkt_result *result, struct rkt_arena *arena,
-                                            struct rkt_error *err)
-{
-    size_t host_only = 0;
-
-    for (size_t r = 0; r < result->rank_count; r++)
-        host_only += result->ranks[r].is_set_apart;
-    if (host_only == 0)
-        return RKT_OK;
-    return rkt_add_note(
-        result, arena, 1, err,
-        "%zu of %zu ranks recorded no GPU work; their numbers are a host view, in no "
-        "sum over ranks and not compared with the others'",
-        host_only, result->rank_count);
-}
-
 static enum rkt_status note_step_counts(struct rkt_result *result, struct rkt_arena *arena,
                                         struct rkt_error *err)
 {
@@ -208,13 +193,14 @@ static enum rkt_status note_step_counts(struct rkt_result *result, struct rkt_ar
 
     for (size_t r = 0; r < result->rank_count; r++) {
         const struct rkt_rank_result *rank = &result->ranks[r];
-
         size_t count = 0;
 
         for (size_t i = 0; i < rank->step_count; i++) {
             count += !rank->steps[i].is_unrecorded;
             cut += rank->steps[i].is_cut && !rank->steps[i].is_unrecorded;
         }
+        if (rank->has_other_steps)
+            continue; /* which is said, too */
         fewest = count < fewest ? count : fewest;
         most = count > most ? count : most;
     }
@@ -321,7 +307,7 @@ enum rkt_status rkt_summarise(struct rkt_result *result, struct rkt_arena *arena
     if (status == RKT_OK)
         status = fill_ratios(result, err);
     if (status == RKT_OK)
-        status = note_host_only_ranks(result, arena, err);
+        status = rkt_note_set_apart(result, arena, err);
     if (status == RKT_OK)
         status = note_step_counts(result, arena, err);
     if (status == RKT_OK)

@@ -8,6 +8,7 @@
 #include "analysis/report/text_parts.h"
 #include "analysis/report/writers.h"
 #include "analysis/selection.h"
+#include "analysis/set_apart.h"
 #include "analysis/steady.h"
 
 #define LOSS_SHARE_MIN 0.0005 /* prints as 0.1% */
@@ -128,7 +129,7 @@ static void print_ranks_line(const struct rkt_result *result, FILE *out)
 
 static void print_steps_line(const struct rkt_result *result, FILE *out)
 {
-    const struct rkt_rank_result *rank = &result->ranks[0];
+    const struct rkt_rank_result *rank = rkt_first_compared(result);
     char left_out[64] = "";
     char of_all[40] = "";
     size_t warmups = 0, unrecorded = 0;

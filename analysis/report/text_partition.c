@@ -147,10 +147,12 @@ static void print_head(const struct table *table, FILE *out)
     (void)fprintf(out, "\n");
 }
 
-static void print_set_apart(uint32_t rank, const struct rkt_steady *steady, FILE *out)
+static void print_set_apart(const struct rkt_rank_result *rank, const struct rkt_steady *steady,
+                            FILE *out)
 {
-    (void)fprintf(out, "  %4u%9s  no GPU work was recorded: not in the sum\n", rank,
-                  rkt_cell_ms(steady->window_ns / (int64_t)steady->step_count).text);
+    (void)fprintf(out, "  %4u%9s  %s: not in the sum\n", rank->rank,
+                  rkt_cell_ms(steady->window_ns / (int64_t)steady->step_count).text,
+                  rank->has_other_steps ? "its steps are other ones" : "no GPU work was recorded");
 }
 
 static void print_rank(const struct table *table, uint32_t rank, const struct rkt_steady *steady,
@@ -230,7 +232,7 @@ static void print_table(struct table *table, const struct rkt_result *result, FI
     print_head(table, out);
     for (size_t r = 0; r < result->rank_count; r++) {
         if (result->ranks[r].is_set_apart)
-            print_set_apart(result->ranks[r].rank, &table->ranks[r], out);
+            print_set_apart(&result->ranks[r], &table->ranks[r], out);
         else if (is_row_shown(table, result, r))
             print_rank(table, result->ranks[r].rank, &table->ranks[r], out);
         else
