@@ -92,6 +92,14 @@ static int64_t bend_ns(const struct line *line, size_t k, size_t neighbour)
     return abs_ns(clamp_ns((__int128)p[k + 1].d_ns - p[k].d_ns - expected_ns));
 }
 
+/* Of pairs that were left out inside piece k, if any can have been. */
+static int64_t left_out_ns(const struct line *line, size_t k)
+{
+    int64_t length_ns = line->points[k + 1].x_ns - line->points[k].x_ns;
+
+    return length_ns > RKT_CLOCK_PAIR_EVERY_NS / 2 * 3 ? RKT_CLOCK_PAIR_LINE_NS : 0;
+}
+
 /* More than any slew: the clock was set somewhere inside piece k. */
 static bool is_stepped(const struct line *line, size_t k)
 {
@@ -118,7 +126,7 @@ static void set_errors(struct line *line)
             if (k + 2 < line->count)
                 bent_ns = min_ns(bent_ns, bend_ns(line, k, k + 1));
         }
-        p[k].error_ns = max_ns(p[k].half_ns, p[k + 1].half_ns) + bent_ns;
+        p[k].error_ns = max_ns(p[k].half_ns, p[k + 1].half_ns) + bent_ns + left_out_ns(line, k);
     }
 }
 

@@ -5,7 +5,7 @@
 
 #define ROUNDS 5
 #define JITTER 0.01 /* of the narrowest burst */
-#define INSIDE_SIGMAS 5.0
+#define INSIDE_SIGMAS 1.5
 
 const double rkt_clock_noises[RKT_CLOCK_NOISE_COUNT] = {0.5, 2, 8, 32};
 

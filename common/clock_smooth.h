@@ -16,7 +16,7 @@
  * or in both: its middle is off by anything up to h = (w - w_min)/2 (and by jitter: 0.01 w_min),
  * and while one direction is congested all bursts are off to the same side, which no average
  * removes. So the first round takes h for the standard deviation of the middle; later ones take a
- * burst near whose middle the curve runs for saying little (5 h), and else the nearer end of middle
+ * burst near whose middle the curve runs for saying little (1.5 h), and else the nearer end of middle
  * ± h for measured. This finds the likeliest curve under errors that are even within ± h. Of the
  * spells in which one way is slow the bursts before and after then decide.
  *

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sidecar/clock_pairs.h"
 
+#include <math.h>
+
 #include "common/clock.h"
 
 #define TRY_COUNT 5
-#define OFF_LINE_NS 500
 #define KEEP_EVERY_NS UINT64_C(10000000000)
 
 /* 0 where the machine has no such counter: pairs then hold no TSC. */
@@ -42,57 +43,84 @@ struct rkt_event rkt_clock_pair_take(void)
     return best;
 }
 
-/* How far `value` at `pair` is from the line through (a, b); all of one clock against RAW. */
-static int64_t off_line_ns(const struct rkt_event pairs[2], const struct rkt_event *pair,
-                           const uint64_t values[3])
+static uint64_t middle_ns(const struct rkt_event *pair)
 {
-    double run = (double)(pairs[1].start_ns - pairs[0].start_ns);
-    double slope = (double)(int64_t)(values[1] - values[0]) / run;
-    double ahead = (double)(pair->start_ns - pairs[1].start_ns) * slope;
-    int64_t off = (int64_t)(values[2] - values[1]) - (int64_t)ahead;
-
-    return off < 0 ? -off : off;
+    return pair->start_ns + (pair->end_ns - pair->start_ns) / 2;
 }
 
-static bool is_off_line(const struct rkt_clock_pairs *pairs, const struct rkt_event *pair)
+/* The slope from the pair kept last; `gained_ns`: by so much more. */
+static double slope_to(const struct rkt_clock_pairs *pairs, const struct rkt_event *pair,
+                       uint64_t from_ns, uint64_t to_ns, double gained_ns)
 {
-    const struct rkt_event *a = &pairs->kept[0], *b = &pairs->kept[1];
-    const uint64_t real[3] = {a->clock_pair.realtime_ns, b->clock_pair.realtime_ns,
-                              pair->clock_pair.realtime_ns};
-    const uint64_t mono[3] = {a->clock_pair.monotonic_ns, b->clock_pair.monotonic_ns,
-                              pair->clock_pair.monotonic_ns};
+    int64_t run_ns = (int64_t)(middle_ns(pair) - middle_ns(&pairs->kept));
+    int64_t rise_ns = (int64_t)(to_ns - from_ns) - run_ns;
 
-    if (a->start_ns >= b->start_ns)
-        return true;
-    return off_line_ns(pairs->kept, pair, real) > OFF_LINE_NS ||
-           off_line_ns(pairs->kept, pair, mono) > OFF_LINE_NS;
+    return ((double)rise_ns + gained_ns) / (double)run_ns;
+}
+
+static bool is_in(const struct rkt_clock_pairs *pairs, const struct rkt_pair_corridor *corridor,
+                  const struct rkt_event *pair, uint64_t from_ns, uint64_t to_ns)
+{
+    double slope = slope_to(pairs, pair, from_ns, to_ns, 0);
+
+    return slope >= corridor->low && slope <= corridor->high;
+}
+
+static bool fits(const struct rkt_clock_pairs *pairs, const struct rkt_event *pair)
+{
+    const struct rkt_event_clock_pair *from = &pairs->kept.clock_pair, *to = &pair->clock_pair;
+
+    return is_in(pairs, &pairs->real, pair, from->realtime_ns, to->realtime_ns) &&
+           is_in(pairs, &pairs->monotonic, pair, from->monotonic_ns, to->monotonic_ns);
+}
+
+static void narrow_one(const struct rkt_clock_pairs *pairs, struct rkt_pair_corridor *corridor,
+                       const struct rkt_event *pair, uint64_t from_ns, uint64_t to_ns)
+{
+    corridor->low =
+        fmax(corridor->low, slope_to(pairs, pair, from_ns, to_ns, -RKT_CLOCK_PAIR_LINE_NS));
+    corridor->high =
+        fmin(corridor->high, slope_to(pairs, pair, from_ns, to_ns, RKT_CLOCK_PAIR_LINE_NS));
+}
+
+static void narrow(struct rkt_clock_pairs *pairs, const struct rkt_event *pair)
+{
+    const struct rkt_event_clock_pair *from = &pairs->kept.clock_pair, *to = &pair->clock_pair;
+
+    narrow_one(pairs, &pairs->real, pair, from->realtime_ns, to->realtime_ns);
+    narrow_one(pairs, &pairs->monotonic, pair, from->monotonic_ns, to->monotonic_ns);
+    pairs->last = *pair;
+    pairs->has_last = true;
 }
 
 static void keep(struct rkt_clock_pairs *pairs, const struct rkt_event *pair)
 {
-    if (pairs->kept_count == 2)
-        pairs->kept[0] = pairs->kept[1];
-    else
-        pairs->kept_count++;
-    pairs->kept[pairs->kept_count - 1] = *pair;
+    static const struct rkt_pair_corridor OPEN = {-(double)INFINITY, (double)INFINITY};
+
+    pairs->kept = *pair;
+    pairs->kept_count++;
+    pairs->has_last = false;
+    pairs->real = OPEN;
+    pairs->monotonic = OPEN;
 }
 
 size_t rkt_clock_pairs_add(struct rkt_clock_pairs *pairs, const struct rkt_event *pair,
                            bool is_last, struct rkt_event out[2])
 {
     size_t count = 0;
-    bool is_off = pairs->kept_count < 2 || is_off_line(pairs, pair);
-    bool is_kept = is_off || is_last || pair->start_ns - pairs->kept[1].start_ns > KEEP_EVERY_NS;
 
-    if (is_off && pairs->kept_count == 2 && !pairs->last_was_kept) {
-        keep(pairs, &pairs->last);
+    if (pairs->kept_count > 0 && middle_ns(pair) <= middle_ns(&pairs->kept))
+        return 0;
+    if (pairs->has_last && !fits(pairs, pair)) {
         out[count++] = pairs->last;
+        keep(pairs, &pairs->last);
     }
-    if (is_kept) {
-        keep(pairs, pair);
+    /* two at once, so that there is a line */
+    if (pairs->kept_count < 2 || is_last || pair->start_ns - pairs->kept.start_ns > KEEP_EVERY_NS) {
         out[count++] = *pair;
+        keep(pairs, pair);
+    } else {
+        narrow(pairs, pair);
     }
-    pairs->last = *pair;
-    pairs->last_was_kept = is_kept;
     return count;
 }

@@ -6,8 +6,10 @@
  * clock_pairs - this node's clocks side by side, ten times a second.
  *
  * CUPTI stamps REALTIME, which steps and slews; we stamp MONOTONIC_RAW. The pairs join them. Only
- * pairs that say something are kept: when the clocks leave the line through the two pairs kept
- * last, the pair before and this one are kept; otherwise one in ten seconds.
+ * pairs that say something are kept: of all lines from the pair kept last those count that pass
+ * each pair since then within RKT_CLOCK_PAIR_LINE_NS, of REALTIME and of MONOTONIC. Where none
+ * does any more the pair before is kept, so that a line between two kept pairs passes all those
+ * left out; and one in ten seconds is kept in any case.
  *
  * Threads: one.
  */
@@ -16,15 +18,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/clock_map.h"
 #include "common/event.h"
 
-#define RKT_CLOCK_PAIR_EVERY_NS 100000000u
+/* Slopes of lines: what a clock gains on RAW, per ns. */
+struct rkt_pair_corridor {
+    double low;
+    double high;
+};
 
 struct rkt_clock_pairs {
-    struct rkt_event kept[2]; /* the last two, older first */
+    struct rkt_event kept; /* the last */
     size_t kept_count;
-    struct rkt_event last; /* the one before this, kept or not */
-    bool last_was_kept;
+    struct rkt_event last; /* behind it */
+    bool has_last;
+    struct rkt_pair_corridor real;
+    struct rkt_pair_corridor monotonic;
 };
 
 /* Read the clocks: the narrowest of a few tries. */

@@ -13,7 +13,8 @@
 /* Readings stay positive: clocks are up to a quarter of an hour apart. */
 #define FIRST_NS 1e12
 #define APART_NS 9e11
-#define REALTIME_NS 1.7e18
+/* On top of what a double still tells from one ns to the next. */
+#define REALTIME_NS UINT64_C(1700000000000000000)
 
 struct sim_clock {
     struct sim_clock_model model;
@@ -97,7 +98,7 @@ struct sim_clock *sim_clock_create(const struct sim_clock_model *model, uint64_t
     if (!clock->phase_ns || !clock->real_ns)
         abort();
     clock->first_ns = FIRST_NS + sim_random_uniform(&random, -APART_NS, APART_NS);
-    clock->real_first_ns = REALTIME_NS + sim_random_uniform(&random, -5e6, 5e6) - clock->first_ns;
+    clock->real_first_ns = sim_random_uniform(&random, -5e6, 5e6) - clock->first_ns;
     clock->skew_ppb = 1000 * model->skew_ppm * sim_random_normal(&random);
     clock->warm_up_ppb = 1000 * model->wander *
                          sim_random_uniform(&random, model->warm_up_ppm[0], model->warm_up_ppm[1]);
@@ -164,5 +165,5 @@ uint64_t sim_clock_real_ns(const struct sim_clock *clock, double true_s)
     double ahead_ns = clock->real_first_ns + on_grid(clock->real_ns, clock->grid_count, true_s) +
                       jumped_ns(clock->model.steps, true_s);
 
-    return sim_clock_raw_ns(clock, true_s) + (uint64_t)(int64_t)ahead_ns;
+    return REALTIME_NS + sim_clock_raw_ns(clock, true_s) + (uint64_t)(int64_t)ahead_ns;
 }

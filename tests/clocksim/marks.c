@@ -9,40 +9,12 @@
 #include "common/clock.h"
 #include "common/clock_map.h"
 #include "common/clock_tree.h"
+#include "tests/clocksim/must.h"
 
 #define POINT_S 0.5
 #define US 1000.0
 /* What whole numbers cost: a stamp, an offset, a bound. */
 #define ROUNDING_NS 3
-
-/* A test's machinery that fails ends the test. */
-static void must(enum rkt_status status, const struct rkt_error *err)
-{
-    if (status == RKT_OK)
-        return;
-    fprintf(stderr, "%s\n", err->text);
-    abort();
-}
-
-static struct rkt_clock_tree *make_tree(const struct sim_run *run,
-                                        const struct rkt_clock_params *params)
-{
-    size_t count = run->model.node_count;
-    struct rkt_clock_node *nodes = calloc(count, sizeof(*nodes));
-    struct rkt_clock_tree *tree;
-    struct rkt_error err;
-
-    if (!nodes)
-        abort();
-    for (size_t n = 0; n < count; n++)
-        nodes[n] = (struct rkt_clock_node){.source = (uint32_t)n,
-                                           .clock_group = (uint32_t)n,
-                                           .exchanges = run->nodes[n].kept,
-                                           .exchange_count = run->nodes[n].kept_count};
-    must(rkt_clock_tree_create(nodes, count, 0, params, &tree, &err), &err);
-    free(nodes);
-    return tree;
-}
 
 /* ---- ours ---- */
 
@@ -79,12 +51,13 @@ static void add_node(struct sim_marks *marks, const struct sim_run *run, size_t 
     marks->node_count++;
     marks->exchange_count += node->exchange_count;
     marks->burst_count += node->burst_count;
-    marks->flags |= align->flags;
+    marks->silent_count += (align->flags & RKT_CLOCK_SILENT) != 0;
+    marks->stepped_count += (align->flags & RKT_CLOCK_STEPPED) != 0;
     if (align->state != RKT_ALIGN_MEASURED) {
         marks->unaligned_count++;
         return;
     }
-    must(rkt_clock_map_create(RKT_CLOCK_MONOTONIC_RAW, NULL, 0, align, &map, &err), &err);
+    sim_must(rkt_clock_map_create(RKT_CLOCK_MONOTONIC_RAW, NULL, 0, align, &map, &err), &err);
     for (size_t i = 1; POINT_S * (double)i < run->model.clock.duration_s; i++) {
         double true_s = POINT_S * (double)i;
 
@@ -98,18 +71,18 @@ void sim_marks_add(struct sim_marks *marks, const struct sim_run *run,
                    const struct rkt_clock_params *params)
 {
     uint64_t start_ns = rkt_now_raw_ns();
-    struct rkt_clock_tree *tree = make_tree(run, params);
+    struct rkt_clock_tree *tree = sim_run_tree(run, params);
     const struct rkt_align_info *align;
     struct rkt_error err;
 
     for (size_t n = 0; n < run->model.node_count; n++)
-        must(rkt_clock_tree_align(tree, n, &align, &err), &err);
+        sim_must(rkt_clock_tree_align(tree, n, &align, &err), &err);
     marks->solve_s += (double)(rkt_now_raw_ns() - start_ns) / 1e9;
     for (size_t n = 0; n < run->model.node_count; n++)
         marks->busy_ratio =
             fmax(marks->busy_ratio, run->nodes[n].busy_s / run->model.clock.duration_s);
     for (size_t n = 1; n < run->model.node_count; n++) {
-        must(rkt_clock_tree_align(tree, n, &align, &err), &err); /* is there by now */
+        sim_must(rkt_clock_tree_align(tree, n, &align, &err), &err); /* is there by now */
         add_node(marks, run, n, align);
     }
     rkt_clock_tree_destroy(tree);
@@ -129,24 +102,29 @@ static void add_live(struct sim_marks *marks, const struct sim_run *run, size_t 
     struct rkt_clock_tree *tree;
     struct rkt_clock_map *map;
     struct rkt_error err;
+    struct sim_line line;
+    bool has_line = sim_line_make(node->kept, node->kept_count, &line);
     double first_ns = sim_clock_at(node->clock, 0);
 
-    must(rkt_clock_tree_create(nodes, 2, 0, &PARAMS, &tree, &err), &err);
-    must(rkt_clock_tree_align(tree, 1, &align, &err), &err);
-    must(rkt_clock_map_create(RKT_CLOCK_MONOTONIC_RAW, NULL, 0, align, &map, &err), &err);
+    sim_must(rkt_clock_tree_create(nodes, 2, 0, &PARAMS, &tree, &err), &err);
+    sim_must(rkt_clock_tree_align(tree, 1, &align, &err), &err);
+    sim_must(rkt_clock_map_create(RKT_CLOCK_MONOTONIC_RAW, NULL, 0, align, &map, &err), &err);
     for (uint64_t at_ns = node->kept[count - 1].end_ns; at_ns < node->kept[count].start_ns;
          at_ns += 1000000000) {
         /* the true time at which the clock shows that, to a part in a million */
         double true_s = ((double)at_ns - first_ns) / 1e9;
         int64_t bound_ns, rank_ns;
-        double error_ns;
+        double error_ns, truth_ns;
 
         if (true_s < 0 || true_s > run->model.clock.duration_s)
             continue;
         rank_ns = (int64_t)sim_clock_at(node->clock, true_s);
-        error_ns = fabs((double)(rkt_clock_map_to_job(map, rank_ns, &bound_ns).ns - rank_ns) -
-                        sim_run_truth_ns(run, n, true_s));
+        truth_ns = sim_run_truth_ns(run, n, true_s);
+        error_ns =
+            fabs((double)(rkt_clock_map_to_job(map, rank_ns, &bound_ns).ns - rank_ns) - truth_ns);
         sim_series_add(&marks->live, error_ns / US);
+        if (has_line)
+            sim_series_add(&marks->live_constant, fabs(line.offset_ns[0] - truth_ns) / US);
         marks->live_outside_count += error_ns > (double)bound_ns + ROUNDING_NS;
     }
     rkt_clock_map_destroy(map);
@@ -191,6 +169,7 @@ void sim_marks_release(struct sim_marks *marks)
     sim_series_release(&marks->guaranteed);
     sim_series_release(&marks->likely);
     sim_series_release(&marks->live);
+    sim_series_release(&marks->live_constant);
     sim_series_release(&marks->start_only);
     sim_series_release(&marks->start_end);
     memset(marks, 0, sizeof(*marks));

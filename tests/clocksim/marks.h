@@ -19,7 +19,8 @@ struct sim_marks {
     struct sim_series ours;       /* |error| of the estimate */
     struct sim_series guaranteed; /* bounds */
     struct sim_series likely;
-    struct sim_series live; /* |error| where nothing later than the last burst is known */
+    struct sim_series live;          /* |error| where nothing later than the last burst is known */
+    struct sim_series live_constant; /* as start_only, at the same moments */
     struct sim_series
         start_only;              /* on the same bursts: a constant offset from those at the start */
     struct sim_series start_end; /* a line through those at the start and at the end */
@@ -31,8 +32,9 @@ struct sim_marks {
     uint64_t burst_count;
     uint64_t node_count;
     double busy_ratio;        /* of a core: of the node that spins most */
-    uint32_t flags;           /* of all alignments together */
-    uint64_t unaligned_count; /* nodes */
+    uint64_t unaligned_count; /* nodes; likewise those of these flags */
+    uint64_t silent_count;
+    uint64_t stepped_count;
     double solve_s;
 };
 

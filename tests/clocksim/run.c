@@ -7,6 +7,7 @@
 #include "common/array.h"
 #include "common/clock_burst.h"
 #include "common/clock_tree.h"
+#include "tests/clocksim/must.h"
 
 #define FIRST_S 0.5
 #define LAST_S 1.5      /* before the end: the last bursts */
@@ -34,19 +35,27 @@ struct measuring {
     struct rkt_clock_schedule schedule;
 };
 
-static void keep(struct sim_node *node, const struct sim_burst *burst, uint32_t peer)
+static void append(struct rkt_event **events, size_t *count, size_t *cap,
+                   const struct rkt_event *event)
+{
+    if (!rkt_array_reserve((void **)events, cap, *count + 1, sizeof(**events)))
+        abort();
+    (*events)[(*count)++] = *event;
+}
+
+static void keep(struct sim_node *node, struct sim_burst *burst, uint32_t peer, bool keeps_all)
 {
     size_t lower = 0, upper = 0;
 
+    for (uint32_t i = 0; i < burst->count; i++) {
+        burst->exchanges[i].clock_exchange.peer_source = peer;
+        if (keeps_all)
+            append(&node->all, &node->all_count, &node->all_cap, &burst->exchanges[i]);
+    }
     if (!rkt_clock_burst_keep(burst->exchanges, burst->count, &lower, &upper))
         return;
-    if (!rkt_array_reserve((void **)&node->kept, &node->kept_cap, node->kept_count + 2,
-                           sizeof(*node->kept)))
-        abort();
-    node->kept[node->kept_count++] = burst->exchanges[lower];
-    node->kept[node->kept_count++] = burst->exchanges[upper];
-    for (size_t i = node->kept_count - 2; i < node->kept_count; i++)
-        node->kept[i].clock_exchange.peer_source = peer;
+    append(&node->kept, &node->kept_count, &node->kept_cap, &burst->exchanges[lower]);
+    append(&node->kept, &node->kept_count, &node->kept_cap, &burst->exchanges[upper]);
 }
 
 /* Returns when it was over. */
@@ -61,7 +70,7 @@ static double measure(struct measuring *at, double true_s)
         !(model->lost_ratio > 0 && sim_random_uniform(&at->random, 0, 1) < model->lost_ratio)) {
         sim_edge_burst(&at->edge, node->clock, at->run->nodes[at->peer].clock, true_s,
                        at->schedule.best_width_ns, &burst);
-        keep(node, &burst, (uint32_t)at->peer);
+        keep(node, &burst, (uint32_t)at->peer, model->keeps_all);
         node->burst_count++;
         node->exchange_count += burst.count;
         at->run->nodes[at->peer].busy_s += burst.busy_s;
@@ -129,8 +138,29 @@ void sim_run_release(struct sim_run *run)
     for (size_t n = 0; n < run->model.node_count; n++) {
         sim_clock_destroy(run->nodes[n].clock);
         free(run->nodes[n].kept);
+        free(run->nodes[n].all);
     }
     free(run->nodes);
+}
+
+struct rkt_clock_tree *sim_run_tree(const struct sim_run *run,
+                                    const struct rkt_clock_params *params)
+{
+    size_t count = run->model.node_count;
+    struct rkt_clock_node *nodes = calloc(count, sizeof(*nodes));
+    struct rkt_clock_tree *tree;
+    struct rkt_error err;
+
+    if (!nodes)
+        abort();
+    for (size_t n = 0; n < count; n++)
+        nodes[n] = (struct rkt_clock_node){.source = (uint32_t)n,
+                                           .clock_group = (uint32_t)n,
+                                           .exchanges = run->nodes[n].kept,
+                                           .exchange_count = run->nodes[n].kept_count};
+    sim_must(rkt_clock_tree_create(nodes, count, 0, params, &tree, &err), &err);
+    free(nodes);
+    return tree;
 }
 
 double sim_run_truth_ns(const struct sim_run *run, size_t node, double true_s)

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/clock_tree.h"
 #include "common/event.h"
 #include "tests/clocksim/clock.h"
 #include "tests/clocksim/net.h"
@@ -26,6 +27,7 @@ struct sim_run_model {
     double direct_period_s; /* of a child with the reference */
     double lost_ratio;      /* bursts of which nothing comes */
     double silent_s[2];     /* from, to: nobody measures */
+    bool keeps_all;         /* exchanges; else those that decide */
 };
 
 struct sim_node {
@@ -33,6 +35,9 @@ struct sim_node {
     struct rkt_event *kept; /* the two exchanges that decide each burst */
     size_t kept_count;
     size_t kept_cap;
+    struct rkt_event *all; /* as the sidecar stores them; none unless the model says so */
+    size_t all_count;
+    size_t all_cap;
     uint64_t burst_count;
     uint64_t exchange_count;
     double busy_s; /* that it spun for others */
@@ -48,6 +53,10 @@ struct sim_run_model sim_run_model_star(size_t node_count, struct sim_net_model 
 
 void sim_run_make(struct sim_run *run, const struct sim_run_model *model, uint64_t seed);
 void sim_run_release(struct sim_run *run);
+
+/* All nodes, by number, each with a clock of its own; to be destroyed before the run. */
+struct rkt_clock_tree *sim_run_tree(const struct sim_run *run,
+                                    const struct rkt_clock_params *params);
 
 /* What a node's clock lacks to the reference's at a true time, in ns. */
 double sim_run_truth_ns(const struct sim_run *run, size_t node, double true_s);

@@ -39,7 +39,7 @@ static void operations_join_the_kernel_that_their_bracket_launched(void **state)
     assert_int_equal(fx->trace->ops[work->op + 1].nccl.seq, 6);
     assert_int_equal(fx->trace->works[0].work_class, RKT_WORK_COMPUTE);
     assert_int_equal(fx->trace->works[0].op, RKT_INDEX_NONE);
-    assert_int_equal(fx->trace->clock_error_ns, BRACKET_NS / 2);
+    assert_int_equal(fx->trace->clock_error_ns, BRACKET_NS / 2 + RKT_CLOCK_PAIR_LINE_NS);
 }
 
 static void each_launch_of_a_group_has_the_operations_that_follow_it(void **state)

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/clocksim/goal.h"
+
+#include <math.h>
+
+const struct rkt_clock_params sim_usual_params = RKT_CLOCK_PARAMS_USUAL;
+
+const struct sim_goal sim_goals[SIM_GOAL_COUNT] = {
+    {"a round trip of 16 us", sim_goal_tcp},
+    {"one way a quarter slower", sim_goal_asymmetry},
+    {"InfiniBand", sim_goal_infiniband},
+    {"clocks that wander", sim_goal_wander},
+    {"two levels", sim_goal_levels},
+    {"now", sim_goal_live},
+    {"few bursts", sim_goal_few_bursts},
+    {"REALTIME that is stepped and slewed", sim_goal_realtime},
+    {"a suspend", sim_goal_suspend},
+    {"collectives", sim_goal_collectives},
+    {"made again from the store", sim_goal_redo},
+};
+
+bool sim_figure_is_good(const struct sim_figure *figure)
+{
+    return figure->value >= figure->least && figure->value <= figure->most;
+}
+
+void sim_trial_at_most(const struct sim_trial *trial, unsigned mark, const char *of,
+                       const char *what, double value, double most)
+{
+    sim_trial_tell(trial, (struct sim_figure){.mark = mark,
+                                              .of = of,
+                                              .what = what,
+                                              .value = value,
+                                              .most = most,
+                                              .line = (double)NAN,
+                                              .constant = (double)NAN});
+}
+
+void sim_trial_run(const struct sim_trial *trial, const struct sim_run_model *model,
+                   struct sim_marks *marks)
+{
+    for (uint64_t i = 0; i < trial->seed_count; i++) {
+        struct sim_run run;
+
+        sim_run_make(&run, model, trial->first_seed + i);
+        sim_marks_add(marks, &run, &sim_usual_params);
+        sim_run_release(&run);
+    }
+}
