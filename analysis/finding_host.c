@@ -9,38 +9,68 @@
 #define SHORT_SHARE 0.3      /* of the kernels: fusing them is what helps */
 #define LONG_GAP_NS 1e6      /* on average: some Python, not the pace of launches */
 #define SHAPE_CHANGES_MIN 10 /* in a hundred steps, of kernels that hold a tenth of all time */
-#define ALLOCS_MIN 1.0       /* a step */
-#define GAP_SHARE_MIN 0.3    /* of what is held */
+#define CHANGING_SHARE 0.1   /* of the kernels' or operators' time */
+#define NAME_BYTES 200
+#define ALLOCS_MIN 1.0    /* a step */
+#define GAP_SHARE_MIN 0.3 /* of what is held */
 
 /* ---- launch gaps ---- */
 
-/* Of all kernels' time that of kernels whose launch shapes change in a tenth of the steps. */
-static double changing_share(const struct rkt_finder *finder)
+/* Where shapes change in a tenth of the steps: of kernels or of operators. */
+struct changing {
+    double share;               /* of the time of all */
+    const struct rkt_row *most; /* the one that takes longest; NULL none */
+};
+
+static bool changes(const int64_t *columns)
+{
+    return columns[2] != RKT_NA && columns[2] > 1 &&
+           columns[2] * 100 >= SHAPE_CHANGES_MIN * columns[0];
+}
+
+/* `first_column`: steps, shapes, changes; `time`: the column that rows are weighed by. */
+static struct changing changing_rows(const struct rkt_finder *finder, enum rkt_table_id id,
+                                     const char *kind, int first_column, int time)
 {
     const struct rkt_tables *tables = finder->result->tables;
+    struct changing changing = {0};
     double changing_ns = 0;
     double all_ns = 0;
 
-    for (size_t i = 0; tables && i < tables->of[RKT_TABLE_KERNELS].row_count; i++) {
-        const struct rkt_row *row = &tables->of[RKT_TABLE_KERNELS].rows[i];
-        const int64_t *values = row->values;
+    for (size_t i = 0; tables && i < tables->of[id].row_count; i++) {
+        const struct rkt_row *row = &tables->of[id].rows[i];
 
-        if (strcmp(row->kind, "compute") != 0) /* NCCL's grids follow its channels */
+        if (strcmp(row->kind, kind) != 0)
             continue;
-        all_ns += (double)values[RKT_COLUMN_TOTAL];
-        if (values[RKT_KERNEL_SHAPE_CHANGES] != RKT_NA &&
-            values[RKT_KERNEL_SHAPE_CHANGES] * 100 >=
-                SHAPE_CHANGES_MIN * values[RKT_KERNEL_STEPS] &&
-            values[RKT_KERNEL_SHAPE_CHANGES] > 1)
-            changing_ns += (double)values[RKT_COLUMN_TOTAL];
+        all_ns += (double)row->values[time];
+        if (!changes(&row->values[first_column]))
+            continue;
+        changing_ns += (double)row->values[time];
+        if (!changing.most || row->values[time] > changing.most->values[time])
+            changing.most = row;
     }
-    return all_ns > 0 ? changing_ns / all_ns : 0;
+    changing.share = all_ns > 0 ? changing_ns / all_ns : 0;
+    return changing;
+}
+
+/* Not those of collectives: NCCL's grids follow its channels. */
+static struct changing changing_kernels(const struct rkt_finder *finder)
+{
+    return changing_rows(finder, RKT_TABLE_KERNELS, "compute", RKT_KERNEL_STEPS, RKT_COLUMN_TOTAL);
+}
+
+/* Weighed by host time, which an operator has also where it launches nothing itself. */
+static struct changing changing_operators(const struct rkt_finder *finder)
+{
+    return changing_rows(finder, RKT_TABLE_OPERATORS, "operator", RKT_OPERATOR_STEPS,
+                         RKT_OPERATOR_SELF_HOST);
 }
 
 static const char *advice_for_gaps(const struct rkt_finder *finder, double short_share,
                                    double mean_gap_ns)
 {
-    if (changing_share(finder) > 0.1)
+    if (changing_kernels(finder).share > CHANGING_SHARE ||
+        changing_operators(finder).share > CHANGING_SHARE)
         return "pad inputs to fixed shapes first: then torch.compile and CUDA graphs can launch "
                "many kernels at once";
     if (mean_gap_ns >= LONG_GAP_NS)
@@ -111,21 +141,44 @@ static enum rkt_status find_host_code(struct rkt_finder *finder)
                : RKT_ERR_NOMEM;
 }
 
+/* "; aten::linear has 12 of them in 20 steps" of what changes most */
+static void tell_most(const struct changing *changing, int first_column, char *text, size_t bytes)
+{
+    text[0] = '\0';
+    if (changing->most)
+        (void)snprintf(text, bytes, ": %s has %lld in %lld steps", changing->most->name,
+                       (long long)changing->most->values[first_column + 1],
+                       (long long)changing->most->values[first_column]);
+}
+
 /* Not lost by itself: why graphs and compiled code do not help. */
 static enum rkt_status find_changing_shapes(struct rkt_finder *finder)
 {
-    double share = changing_share(finder);
+    static const char ADVICE[] =
+        "pad inputs to a few fixed shapes: allocations, kernel choices and "
+        "graphs can then be used again";
+    struct changing kernels = changing_kernels(finder);
+    struct changing operators = changing_operators(finder);
+    const struct rkt_finding *finding = NULL;
+    char text[NAME_BYTES];
 
-    if (share < 0.1)
+    if (operators.share >= CHANGING_SHARE) { /* they are what the kernels' shapes follow */
+        tell_most(&operators, RKT_OPERATOR_STEPS, text, sizeof(text));
+        finding = rkt_add_finding(finder, "changing_shapes", RKT_SEVERITY_INFO, NULL, ADVICE,
+                                  "Operators that hold %.0f%% of the operators' time, and kernels "
+                                  "that hold %.0f%% of the kernels', have inputs of other shapes "
+                                  "from step to step%s",
+                                  100 * operators.share, 100 * kernels.share, text);
+    } else if (kernels.share >= CHANGING_SHARE) {
+        tell_most(&kernels, RKT_KERNEL_STEPS, text, sizeof(text));
+        finding = rkt_add_finding(finder, "changing_shapes", RKT_SEVERITY_INFO, NULL, ADVICE,
+                                  "Kernels that hold %.0f%% of the kernels' time are launched with "
+                                  "other shapes from step to step%s",
+                                  100 * kernels.share, text);
+    } else {
         return RKT_OK;
-    return rkt_add_finding(finder, "changing_shapes", RKT_SEVERITY_INFO, NULL,
-                           "pad inputs to a few fixed shapes: allocations, kernel choices and "
-                           "graphs can then be used again",
-                           "Kernels that hold %.0f%% of the kernels' time are launched with other "
-                           "shapes from step to step",
-                           100 * share)
-               ? RKT_OK
-               : RKT_ERR_NOMEM;
+    }
+    return finding ? RKT_OK : RKT_ERR_NOMEM;
 }
 
 /* ---- calls that wait ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels by name: those that compute, those of collectives. */
-#include "analysis/kernel_shapes.h"
 #include "analysis/rank_tables.h"
+#include "analysis/step_shapes.h"
 
 static const char *const KINDS[] = {[RKT_WORK_COMPUTE] = "compute", [RKT_WORK_COMM] = "comm"};
 

@@ -42,6 +42,11 @@ static const struct rkt_column OPERATOR_COLUMNS[] = {
                                   RKT_COMBINE_SUM},
     [RKT_OPERATOR_LAUNCH_COUNT] = {"launch_count", NULL, RKT_UNIT_COUNT, RKT_COMBINE_SUM,
                                    RKT_COMBINE_SUM},
+    [RKT_OPERATOR_STEPS] = {"step_count", NULL, RKT_UNIT_COUNT, RKT_COMBINE_SUM, RKT_COMBINE_MOST},
+    [RKT_OPERATOR_SHAPES] = {"shape_count", NULL, RKT_UNIT_COUNT, RKT_COMBINE_MOST,
+                             RKT_COMBINE_MOST},
+    [RKT_OPERATOR_SHAPE_CHANGES] = {"shape_changes", NULL, RKT_UNIT_COUNT, RKT_COMBINE_SUM,
+                                    RKT_COMBINE_MOST},
 };
 static const struct rkt_derived OPERATOR_DERIVED[] = {
     {"share", "share", RKT_UNIT_RATIO, RKT_DERIVE_SHARE, RKT_OPERATOR_SELF_DEVICE, 0},

@@ -51,6 +51,9 @@ enum {
     RKT_OPERATOR_DEVICE,
     RKT_OPERATOR_SELF_DEVICE,
     RKT_OPERATOR_LAUNCH_COUNT,
+    RKT_OPERATOR_STEPS, /* as of kernels; RKT_NA where no inputs' sizes are recorded */
+    RKT_OPERATOR_SHAPES,
+    RKT_OPERATOR_SHAPE_CHANGES,
 
     RKT_COPY_BYTES = 2,
     RKT_COPY_EXPOSED, /* what of it fills the windows alone */

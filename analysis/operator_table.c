@@ -14,6 +14,7 @@
 #include "analysis/rank_tables.h"
 #include "analysis/row_list.h"
 #include "analysis/segment.h"
+#include "analysis/step_shapes.h"
 #include "analysis/time_sort.h"
 
 #define THREADS_MAX 4096u /* those beyond are in no row */
@@ -251,6 +252,8 @@ enum rkt_status rkt_make_operator_table(const struct rkt_rank_result *rank, stru
         rkt_row_list_init(&table->list, table->types ? (size_t)rkt_strtab_count(trace->names) : 0);
     if (status == RKT_OK && table->types)
         status = make(table);
+    if (status == RKT_OK)
+        status = rkt_count_input_shapes(rank, &table->list);
     if (status == RKT_OK)
         status = rkt_row_list_finish(&table->list, arena, table_out);
     rkt_row_list_release(&table->list);

@@ -30,16 +30,24 @@ static inline unsigned rkt_segment_of_step(uint32_t step)
     return step < RKT_SEGMENT_STEPS ? step : RKT_SEGMENT_LATER;
 }
 
-/* Of a moment of the host: between two steps it is the earlier one's, as launches are. Moments come in
- * order of time; *next begins as 0. */
-static inline unsigned rkt_segment_of_host(const struct rkt_rank_result *rank, int64_t time_ns,
-                                           size_t *next)
+/*
+ * The step of a moment of the host, RKT_INDEX_NONE outside all: between two steps it is the earlier
+ * one's, as launches are. Moments come in order of time; *next begins as 0.
+ */
+static inline uint32_t rkt_step_of_host(const struct rkt_rank_result *rank, int64_t time_ns,
+                                        size_t *next)
 {
     while (*next < rank->step_count && rank->steps[*next].host_start_ns <= time_ns)
         (*next)++;
     if (*next == 0 || time_ns >= rank->steps[rank->step_count - 1].host_end_ns)
-        return RKT_SEGMENT_OUTSIDE;
-    return rkt_segment_of_step((uint32_t)*next - 1);
+        return RKT_INDEX_NONE;
+    return (uint32_t)*next - 1;
+}
+
+static inline unsigned rkt_segment_of_host(const struct rkt_rank_result *rank, int64_t time_ns,
+                                           size_t *next)
+{
+    return rkt_segment_of_step(rkt_step_of_host(rank, time_ns, next));
 }
 
 /*

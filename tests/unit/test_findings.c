@@ -397,6 +397,43 @@ static void launches_that_all_wait_are_a_setting(void **state)
     fake_run_release(&run);
 }
 
+/* Columns of shapes: steps, shapes, changes. In 20 steps 2 changes are a tenth. */
+static void shapes_that_change_are_said_of_operators_or_else_of_kernels(void **state)
+{
+    struct rkt_row kernels[] = {
+        {"compute", "gemm", 0, 0, {20, 20 * MS, 0, 0, 0, 0, 0, 20, 3, 1}, NULL},
+        {"compute", "add", 0, 0, {20, 80 * MS, 0, 0, 0, 0, 0, 20, 1, 0}, NULL},
+        {"comm", "nccl", 0, 0, {20, 900 * MS, 0, 0, 0, 0, 0, 20, 9, 19}, NULL},
+    };
+    struct rkt_row operators[] = {
+        {"operator", "aten::mm", 0, 0, {20, 0, 15 * MS, 0, 0, 0, 20, 12, 1}, NULL},
+        {"operator", "aten::add", 0, 0, {20, 0, 85 * MS, 0, 0, 0, RKT_NA, RKT_NA, RKT_NA}, NULL},
+    };
+    struct rkt_tables tables = {
+        .of = {[RKT_TABLE_KERNELS] = {kernels, 3}, [RKT_TABLE_OPERATORS] = {operators, 2}}};
+    const struct rkt_finding *finding;
+    struct fake_run run;
+
+    (void)state;
+    make_run(&run, 1);
+    run.result.tables = &tables;
+    assert_null(find_id(find(&run), "changing_shapes"));
+    kernels[0].values[RKT_KERNEL_SHAPE_CHANGES] = 2;
+    finding = must_find(find(&run), "changing_shapes");
+    assert_int_equal(finding->severity, RKT_SEVERITY_INFO);
+    assert_non_null(strstr(finding->what, "Kernels that hold 20% of"));
+    assert_non_null(strstr(finding->what, "gemm has 3 in 20 steps"));
+    operators[0].values[RKT_OPERATOR_SHAPE_CHANGES] = 2;
+    finding = must_find(find(&run), "changing_shapes");
+    assert_non_null(strstr(finding->what, "Operators that hold 15% of"));
+    assert_non_null(strstr(finding->what, "kernels that hold 20% of"));
+    assert_non_null(strstr(finding->what, "aten::mm has 12 in 20 steps"));
+    operators[0].values[RKT_OPERATOR_SELF_HOST] = MS; /* hardly any of the time */
+    finding = must_find(find(&run), "changing_shapes");
+    assert_non_null(strstr(finding->what, "Kernels that"));
+    fake_run_release(&run);
+}
+
 /* ---- the numbers' own limits ---- */
 
 static void what_limits_the_numbers_is_said(void **state)
@@ -494,6 +531,7 @@ int main(void)
         cmocka_unit_test(a_link_is_slow_beside_its_like),
         cmocka_unit_test(pinning_is_advised_only_for_pageable_memory),
         cmocka_unit_test(launches_that_all_wait_are_a_setting),
+        cmocka_unit_test(shapes_that_change_are_said_of_operators_or_else_of_kernels),
         cmocka_unit_test(what_limits_the_numbers_is_said),
         cmocka_unit_test(a_host_view_has_findings_of_its_own),
         cmocka_unit_test(memory_that_the_allocator_holds_for_nobody_is_info),

@@ -204,6 +204,52 @@ static void shapes_that_change_between_steps_are_counted(void **state)
 
 /* ---- operators ---- */
 
+static void add_operator(struct fake_run *run, const char *name, const char *inputs,
+                         int64_t start_ns)
+{
+    struct rkt_rank_trace *trace = &run->traces[0];
+
+    fake_add_range(run, 0, RKT_RANGE_CPU_OP, name, start_ns, start_ns + 1000);
+    trace->ranges[trace->range_count - 1].domain_id =
+        rkt_strtab_intern(trace->names, inputs, strlen(inputs));
+}
+
+/*
+ *     step        0        1        2        3
+ *     [[8]]       mm mul   mm mul            mm       mm: 2 shapes in 4 steps, 2 changes
+ *     [[9]]                         mm mul            mul: 2 shapes in 3 steps, 1 change
+ */
+static void inputs_that_change_between_steps_are_counted(void **state)
+{
+    static const char *const INPUTS[] = {"[[8]]", "[[8]]", "[[9]]", "[[8]]"};
+    struct fake_run run;
+    const struct rkt_tables *tables;
+
+    (void)state;
+    fake_run_init(&run, 1);
+    for (int step = 0; step < 4; step++) {
+        int64_t at_ns = 100000 * (int64_t)(step + 1);
+
+        fake_add_step(&run, 0, at_ns, at_ns + 100000);
+        add_operator(&run, "aten::mm", INPUTS[step], at_ns + 1000);
+        add_operator(&run, "aten::mm", INPUTS[step], at_ns + 3000); /* again: the same set */
+        if (step < 3)
+            add_operator(&run, "aten::mul", INPUTS[step], at_ns + 5000);
+        fake_add_range(&run, 0, RKT_RANGE_CPU_OP, "aten::plain", at_ns + 7000, at_ns + 8000);
+    }
+    add_operator(&run, "aten::mm", "[[10]]", 900000); /* behind the last step: a shape, no change */
+    tables = make_tables(&run);
+    check_value(tables, RKT_TABLE_OPERATORS, "aten::mm", "step_count", 4);
+    check_value(tables, RKT_TABLE_OPERATORS, "aten::mm", "shape_count", 3);
+    check_value(tables, RKT_TABLE_OPERATORS, "aten::mm", "shape_changes", 2);
+    check_value(tables, RKT_TABLE_OPERATORS, "aten::mul", "step_count", 3);
+    check_value(tables, RKT_TABLE_OPERATORS, "aten::mul", "shape_count", 2);
+    check_value(tables, RKT_TABLE_OPERATORS, "aten::mul", "shape_changes", 1);
+    check_value(tables, RKT_TABLE_OPERATORS, "aten::plain", "count", 4);
+    check_value(tables, RKT_TABLE_OPERATORS, "aten::plain", "shape_changes", (double)NAN);
+    fake_run_release(&run);
+}
+
 /*
  *     aten::linear    |0                        100|
  *       aten::addmm        |20          80|              of a kernel of 500
@@ -578,6 +624,7 @@ int main(void)
         cmocka_unit_test(kernels_of_no_length_have_no_share),
         cmocka_unit_test(a_rank_that_recorded_nothing_has_empty_tables),
         cmocka_unit_test(shapes_that_change_between_steps_are_counted),
+        cmocka_unit_test(inputs_that_change_between_steps_are_counted),
         cmocka_unit_test(work_belongs_to_the_innermost_operator),
         cmocka_unit_test(operators_that_begin_together_are_nested_by_length),
         cmocka_unit_test(operators_that_cross_take_no_time_twice),
