@@ -175,7 +175,9 @@ static void print_align(const struct rkt_store_source *source, const struct rkt_
     if (tie)
         print_tie(source, tie);
     print_flags(align->flags);
-    (void)printf(" (%s)\n", is_same ? "as stored" : "not as stored");
+    (void)printf(" (%s)\n", is_same             ? "as stored"
+                            : source->has_align ? "not as stored"
+                                                : "not stored");
 }
 
 static enum rkt_status align_source(struct aligning *aligning, size_t position,

@@ -109,9 +109,7 @@ static void put_source(struct rkt_json *json, const struct rkt_store_source *sou
                        const struct rkt_source_totals *totals)
 {
     const struct rkt_source_info *who = &source->info;
-    int64_t bound_ns = source->has_align ? rkt_info_worst_bound_ns(&source->align) : -1;
-    enum rkt_align_state state =
-        source->has_align ? (enum rkt_align_state)source->align.state : RKT_ALIGN_UNALIGNED;
+    int64_t bound_ns = rkt_info_worst_bound_ns(&source->align);
     char end[64];
 
     rkt_json_begin_object(json, NULL);
@@ -127,7 +125,8 @@ static void put_source(struct rkt_json *json, const struct rkt_store_source *sou
     rkt_json_text(json, "host", who->host);
     rkt_json_text(json, "file", who->file);
     rkt_json_text(json, "program", who->program);
-    rkt_json_text(json, "clock", rkt_align_state_name(state));
+    rkt_json_text(json, "clock", rkt_align_state_name((enum rkt_align_state)source->align.state));
+    rkt_json_bool(json, "clock_is_stored", totals->is_align_stored);
     if (bound_ns >= 0)
         rkt_json_i64(json, "clock_bound_ns", bound_ns);
     else

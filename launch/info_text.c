@@ -191,6 +191,23 @@ static void print_clocks(const struct rkt_store_reader *reader,
         (void)fprintf(out, "\n");
 }
 
+/* A run that was cut has none, nor has a made-up one. */
+static void print_made(const struct rkt_store_reader *reader, const struct rkt_timeline_info *info,
+                       FILE *out)
+{
+    size_t made_count = 0;
+
+    for (size_t i = 0; i < info->source_count; i++)
+        made_count += !info->sources[i].is_align_stored &&
+                      rkt_store_reader_source(reader, i)->align.state != RKT_ALIGN_UNALIGNED;
+    if (made_count > 0)
+        (void)fprintf(
+            out,
+            "  aligned   now, from clock records: the file has no alignment of %zu of %zu "
+            "sources\n",
+            made_count, info->source_count);
+}
+
 static void print_bytes(const struct rkt_source_totals *all, FILE *out)
 {
     char span[CELL_BYTES];
@@ -208,9 +225,8 @@ static void print_source(const struct rkt_store_source *source,
     const struct rkt_source_info *who = &source->info;
     char rank[CELL_BYTES] = "-", bytes[CELL_BYTES], span[CELL_BYTES], bound[CELL_BYTES];
     char clock[2 * CELL_BYTES], end[CELL_BYTES];
-    int64_t bound_ns = source->has_align ? rkt_info_worst_bound_ns(&source->align) : -1;
-    enum rkt_align_state state =
-        source->has_align ? (enum rkt_align_state)source->align.state : RKT_ALIGN_UNALIGNED;
+    int64_t bound_ns = rkt_info_worst_bound_ns(&source->align);
+    enum rkt_align_state state = (enum rkt_align_state)source->align.state;
 
     if (who->rank_known && who->role != RKT_ROLE_SIDECAR)
         (void)snprintf(rank, sizeof(rank), "%" PRIu32, who->rank);
@@ -242,6 +258,7 @@ enum rkt_status rkt_info_text(const char *path, const struct rkt_store_reader *r
     print_windows(info, out);
     print_bytes(&info->all, out);
     print_clocks(reader, info, out);
+    print_made(reader, info, out);
     (void)fprintf(out, "\n  %6s %5s %-8s %4s %9s %11s %10s %10s  %-28s %-10s %s\n", "source",
                   "rank", "role", "node", "pid", "events", "bytes", "span", "clock", "ended",
                   "host or file");

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/timex.h>
 
+#include "common/clock_redo.h"
 #include "common/frame.h"
 
 /* First start and last end in each clock. */
@@ -153,10 +154,14 @@ enum rkt_status rkt_timeline_info_collect(struct rkt_store_reader *reader,
     info.sources = calloc(info.source_count + 1, sizeof(*info.sources));
     if (!info.sources)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu sources", info.source_count);
-    for (size_t i = 0; i < info.source_count && status == RKT_OK; i++)
+    for (size_t i = 0; i < info.source_count && status == RKT_OK; i++) {
+        info.sources[i].is_align_stored = rkt_store_reader_source(reader, i)->has_align;
         status = count_source(reader, i, &info.sources[i], err);
+    }
     if (status == RKT_OK)
         status = rkt_store_reader_each_frame(reader, count_frame, &frames, err);
+    if (status == RKT_OK)
+        status = rkt_clock_redo_missing(reader, err);
     if (status != RKT_OK) {
         rkt_timeline_info_release(&info);
         return status;

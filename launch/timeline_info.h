@@ -10,6 +10,7 @@
  * Threads: one.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,7 +32,8 @@ struct rkt_source_totals {
     struct rkt_event_clock_state clock_state; /* the last */
     uint64_t unsteered_count;                 /* times that nobody did */
     uint64_t claimed_error_ns;                /* the largest that it claimed while steered */
-    int64_t span_ns; /* first start to last end, in the clock where that is longest */
+    int64_t span_ns;      /* first start to last end, in the clock where that is longest */
+    bool is_align_stored; /* else it is made of the clock records, if there are any */
 };
 
 struct rkt_timeline_info {
@@ -40,7 +42,7 @@ struct rkt_timeline_info {
     struct rkt_source_totals all; /* sums; its span_ns is the longest */
 };
 
-/* The reader's health is complete afterwards: every payload was looked at. */
+/* The reader's health is complete afterwards: every payload was looked at; and its alignments. */
 enum rkt_status rkt_timeline_info_collect(struct rkt_store_reader *reader,
                                           struct rkt_timeline_info *info_out,
                                           struct rkt_error *err);

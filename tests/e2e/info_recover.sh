@@ -49,6 +49,21 @@ expect "$whole" sources.0.realtime null sources.0.clocksource '""'
 "$ranktrace" info "$states" >"$work/text"
 grep -qx '  clocks    REALTIME steered on 0 of 2 nodes' "$work/text" || fail "not steered: $(cat "$work/text")"
 
+# Clock records without the alignments that come of them, as in a run that was cut.
+"$ranktrace" simulate -o "$work/made.rkt" -s ranks=4 -s nodes=2 -s clock-offset=3ms >/dev/null
+expect "$work/made.rkt" sources.0.clock '"reference"' sources.1.clock '"measured"' sources.5.clock '"measured"' \
+    sources.5.clock_is_stored false
+expect "$whole" sources.0.clock_is_stored true
+"$ranktrace" info "$work/made.rkt" >"$work/text"
+grep -q '^  aligned   now, from clock records: the file has no alignment of 6 of 6 sources$' "$work/text" ||
+    fail "it is not said what is not stored: $(cat "$work/text")"
+"$ranktrace" align -o "$work/aligned.rkt" "$work/made.rkt" >"$work/text"
+[ "$(grep -c '^rank [0-3] on node[01]: .* *(not stored)$' "$work/text")" -eq 4 ] || fail "align: $(cat "$work/text")"
+"$ranktrace" align "$work/aligned.rkt" >"$work/text"
+[ "$(grep -c '(as stored)$' "$work/text")" -eq 4 ] || fail "align again: $(cat "$work/text")"
+"$ranktrace" info "$work/aligned.rkt" >"$work/text"
+! grep -q '^  aligned ' "$work/text" || fail "what is stored is called made: $(cat "$work/text")"
+
 # Cut inside its last frames: everything before is still there, and a copy of it is complete.
 size=$(wc -c <"$whole")
 head -c $((size - 70)) "$whole" >"$work/cut.rkt"
