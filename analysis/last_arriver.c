@@ -14,7 +14,7 @@ static int64_t lead_ns(const struct rkt_collective *collective)
     int64_t last_ns = INT64_MIN;
     int64_t second_ns = INT64_MIN;
 
-    if (collective->last_rank == RKT_INDEX_NONE)
+    if (collective->last_rank == RKT_INDEX_NONE || collective->confidence == RKT_MATCH_WEAK)
         return RKT_NA;
     for (size_t i = 0; i < collective->participant_count; i++) {
         const struct rkt_participant *participant = &collective->participants[i];
@@ -29,7 +29,7 @@ static int64_t lead_ns(const struct rkt_collective *collective)
             second_ns = participant->job_start_ns;
         }
     }
-    return last_ns - second_ns;
+    return second_ns == INT64_MIN ? RKT_NA : last_ns - second_ns; /* alone: of no others */
 }
 
 static bool is_left_out(const struct rkt_result *result, const struct rkt_collective *collective)

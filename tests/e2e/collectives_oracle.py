@@ -70,10 +70,13 @@ def check_shift(report):
 
 
 def check_weak(report):
-    """Two sampled ranks of 128, collectives missing: whatever was matched must say weak."""
+    """Two sampled ranks of 128, collectives missing: whatever was matched must say weak, and nobody is named."""
     found = {c["confidence"] for c in report["collectives"]}
-    assert found <= {"weak"}, found
+    assert found == {"weak"}, found
     assert report["unmatched_count"] > 0
+    assert not report["straggler"]["is_found"], report["straggler"]
+    assert report["last_arriver"] is None or report["last_arriver"]["last_count"] == 0, report["last_arriver"]
+    assert "straggler" not in {f["id"] for f in report["findings"]}, report["findings"]
     return 0
 
 
