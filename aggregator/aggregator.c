@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "aggregator/clock_answer.h"
+#include "aggregator/clock_places.h"
 #include "aggregator/finish.h"
 #include "aggregator/receiver.h"
 #include "aggregator/run_state.h"
@@ -31,8 +32,7 @@ struct rkt_aggregator {
     struct rkt_run_state *state;
     struct rkt_window_orders *windows;
     struct rkt_peer_info *peers;
-    int *clock_leaders; /* a rank for each kernel clock, in order of joining; the first is rank 0 */
-    uint32_t clock_leader_count;
+    struct rkt_clock_places *clock_places;
     int *leaders;              /* NULL: rank 0 leads all */
     struct rkt_shards *shards; /* NULL: there is one file */
     uint64_t run_id;
@@ -98,11 +98,11 @@ static enum rkt_status create_parts(struct rkt_aggregator *aggregator, uint64_t 
     aggregator->windows = rkt_window_orders_create(&windows);
     aggregator->state = rkt_run_state_create(aggregator->rank_count, now_ns);
     aggregator->peers = calloc((size_t)aggregator->rank_count, sizeof(*aggregator->peers));
-    aggregator->clock_leaders =
-        calloc((size_t)aggregator->rank_count, sizeof(*aggregator->clock_leaders));
-    aggregator->clock_leader_count = 1;
+    aggregator->clock_places = rkt_clock_places_create(
+        aggregator->rank_count,
+        config->clock_star_max > 0 ? config->clock_star_max : RKT_CLOCK_STAR_MAX, &config->node);
     if (!aggregator->state || !aggregator->peers || !aggregator->windows ||
-        !aggregator->clock_leaders)
+        !aggregator->clock_places)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a run of %d", aggregator->rank_count);
     aggregator->peers[0].node = config->node;
     aggregator->peers[0].is_per_node = config->is_per_node;
@@ -123,8 +123,6 @@ enum rkt_status rkt_aggregator_create(const struct rkt_aggregator_config *config
     if (!aggregator)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the aggregator");
     aggregator->config = *config;
-    if (aggregator->config.clock_star_max == 0)
-        aggregator->config.clock_star_max = RKT_CLOCK_STAR_MAX;
     aggregator->rank_count = rkt_transport_size(config->transport);
     aggregator->heartbeat_due_ns = now_ns + HEARTBEAT_NS;
     status = create_parts(aggregator, now_ns, err);
@@ -146,7 +144,7 @@ void rkt_aggregator_destroy(struct rkt_aggregator *aggregator)
     rkt_run_state_destroy(aggregator->state);
     rkt_window_orders_destroy(aggregator->windows);
     free(aggregator->peers);
-    free(aggregator->clock_leaders);
+    rkt_clock_places_destroy(aggregator->clock_places);
     free(aggregator->leaders);
     free(aggregator);
 }
@@ -174,43 +172,21 @@ static void say_to_all(struct rkt_aggregator *aggregator, const struct rkt_run_m
     }
 }
 
-/* The first sidecar of each kernel clock other than rank 0's measures it all along. */
-static bool is_clock_leader(const struct rkt_aggregator *aggregator, int rank)
-{
-    for (int other = 0; other < aggregator->rank_count; other++) {
-        if (other != rank &&
-            rkt_node_id_shares_clock(&aggregator->peers[other].node, &aggregator->peers[rank].node))
-            return false;
-    }
-    return rank != 0;
-}
-
-/* The same each time that it is asked for. */
-static uint32_t clock_number_of(struct rkt_aggregator *aggregator, int rank)
-{
-    uint32_t number = 0;
-
-    while (number < aggregator->clock_leader_count && aggregator->clock_leaders[number] != rank)
-        number++;
-    if (number == aggregator->clock_leader_count)
-        aggregator->clock_leaders[aggregator->clock_leader_count++] = rank;
-    return number;
-}
-
-/* Whom the first sidecar of a kernel clock measures it against. */
+/* Whether it measures its clock all along, and against whom. */
 static void place_clock(struct rkt_aggregator *aggregator, int rank,
                         struct rkt_run_message *message)
 {
-    uint32_t star_max = aggregator->config.clock_star_max;
-    uint32_t parent = rkt_clock_parent(clock_number_of(aggregator, rank), star_max);
+    struct rkt_clock_place place =
+        rkt_clock_places_join(aggregator->clock_places, rank, &aggregator->peers[rank].node);
 
-    message->flags |= RKT_RUN_FLAG_CLOCK_LEADER;
-    if (parent != 0) {
+    if (place.is_leader)
+        message->flags |= RKT_RUN_FLAG_CLOCK_LEADER;
+    if (place.parent != 0) {
         message->flags |= RKT_RUN_FLAG_HAS_CLOCK_PARENT;
-        message->clock_parent = (uint32_t)aggregator->clock_leaders[parent];
-    } else if ((uint32_t)aggregator->rank_count > star_max + 1) {
-        message->flags |= RKT_RUN_FLAG_CLOCK_PARENT; /* others may come that need one */
+        message->clock_parent = (uint32_t)place.parent;
     }
+    if (place.may_be_parent)
+        message->flags |= RKT_RUN_FLAG_CLOCK_PARENT;
 }
 
 static void welcome(struct rkt_aggregator *aggregator, int rank,
@@ -229,8 +205,7 @@ static void welcome(struct rkt_aggregator *aggregator, int rank,
     peer->node.time_namespace = hello->time_namespace;
     (void)snprintf(peer->node.host, sizeof(peer->node.host), "%s", hello->host);
     (void)snprintf(peer->node.boot_id, sizeof(peer->node.boot_id), "%s", hello->boot_id);
-    if (is_clock_leader(aggregator, rank))
-        place_clock(aggregator, rank, &message);
+    place_clock(aggregator, rank, &message);
     if (aggregator->leaders && aggregator->leaders[rank] != 0) {
         message.flags |= RKT_RUN_FLAG_HAS_LEADER;
         message.leader = (uint32_t)aggregator->leaders[rank];

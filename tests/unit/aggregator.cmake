@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-foreach(module receiver_bundle relay run_state source_stream window_orders)
+foreach(module clock_places receiver_bundle relay run_state source_stream window_orders)
   rkt_test(unit_${module} SOURCES test_${module}.c LINK rkt_aggregator LABELS unit)
 endforeach()
 # Both ends of a protocol.
