@@ -40,7 +40,7 @@
 
 static inline uint32_t rkt_clock_parent(uint32_t node, uint32_t star_max)
 {
-    return node <= star_max ? 0 : 1 + node % star_max;
+    return node <= star_max || star_max == 0 ? 0 : 1 + node % star_max;
 }
 
 struct rkt_clock_node {
