@@ -10,7 +10,6 @@
 
 /* Of nested ranges that all hold the excess the innermost is named. */
 #define EXCESS_OF_THE_LARGEST 0.8
-#define NAME_BYTES_MAX 1024u
 #define HASH_LENGTH_MIN 16u
 #define HASH_DIGITS_MIN 2u
 
@@ -49,12 +48,12 @@ struct tally {
     bool is_out_of_memory;
 };
 
-/* A word of a name that is a hash ("f5w7lf5mgif3wsod3kk") differs between
- * ranks: it becomes "*". Returns the new length. */
-static size_t mask_hashes(const char *name, size_t len_bytes, char *masked)
+size_t rkt_mask_hashes(const char *name, size_t len_bytes, char masked[RKT_CAUSE_NAME_BYTES])
 {
     size_t used = 0;
 
+    if (len_bytes > RKT_CAUSE_NAME_BYTES)
+        len_bytes = RKT_CAUSE_NAME_BYTES;
     for (size_t at = 0; at < len_bytes;) {
         size_t length = 0;
         size_t digits = 0;
@@ -79,12 +78,8 @@ static void add_to_tally(struct tally *tally, const struct rkt_rank_trace *trace
 {
     size_t len_bytes;
     const char *name = rkt_strtab_get(trace->names, name_id, &len_bytes);
-    char masked[NAME_BYTES_MAX];
-    uint32_t id;
-
-    if (len_bytes > sizeof(masked))
-        len_bytes = sizeof(masked);
-    id = rkt_strtab_intern(tally->names, masked, mask_hashes(name, len_bytes, masked));
+    char masked[RKT_CAUSE_NAME_BYTES];
+    uint32_t id = rkt_strtab_intern(tally->names, masked, rkt_mask_hashes(name, len_bytes, masked));
 
     if (id >= tally->name_cap) {
         size_t cap = ((size_t)id + 1) * 2;
@@ -103,14 +98,8 @@ static void add_to_tally(struct tally *tally, const struct rkt_rank_trace *trace
     tally->totals[(size_t)id * tally->rank_count + rank] += duration_ns;
 }
 
-/* The steps of a rank that are compared; they follow each other. */
-struct span {
-    uint32_t first_step; /* indexes in the rank's steps */
-    uint32_t last_step;
-};
-
-static bool find_span(const struct rkt_result *result, const struct rkt_step_table *table,
-                      size_t rank, struct span *span_out)
+bool rkt_find_steady_span(const struct rkt_result *result, const struct rkt_step_table *table,
+                          size_t rank, struct rkt_step_span *span_out)
 {
     const struct rkt_step_result *steps = result->ranks[rank].steps;
     bool is_found = false;
@@ -130,7 +119,7 @@ static bool find_span(const struct rkt_result *result, const struct rkt_step_tab
 
 /* False: the rank has none of this kind. */
 static bool tally_kind(struct tally *tally, size_t rank, enum rkt_name_kind kind,
-                       const struct span *span)
+                       const struct rkt_step_span *span)
 {
     const struct rkt_rank_result *of = &tally->ranks[rank];
     struct rkt_name_walk walk;
@@ -146,7 +135,7 @@ static bool tally_kind(struct tally *tally, size_t rank, enum rkt_name_kind kind
 }
 
 static void tally_cause(struct tally *tally, size_t rank, enum rkt_cause cause,
-                        const struct span *span)
+                        const struct rkt_step_span *span)
 {
     switch (cause) {
     case RKT_CAUSE_COMPUTE:
@@ -225,10 +214,10 @@ enum rkt_status rkt_name_cause(const struct rkt_result *result, const struct rkt
     if (tally.names == NULL || room == NULL)
         goto done;
     for (size_t r = 0; r < result->rank_count; r++) {
-        struct span span = {0};
+        struct rkt_step_span span = {0};
 
         /* The names of ranks that nobody compares are looked at by nobody. */
-        if (!result->ranks[r].is_set_apart && find_span(result, table, r, &span))
+        if (!result->ranks[r].is_set_apart && rkt_find_steady_span(result, table, r, &span))
             tally_cause(&tally, r, straggler->cause, &span);
     }
     if (tally.is_out_of_memory)

@@ -143,6 +143,22 @@ static int64_t excess_of(const struct rkt_window *window, size_t rank, const voi
     return straggler->cause_ns > straggler->excess_ns ? straggler->cause_ns : straggler->excess_ns;
 }
 
+static const char *advice_for_compute(enum rkt_compute_kind kind)
+{
+    switch (kind) {
+    case RKT_COMPUTE_SLOWER:
+        return "compare its GPU's clock, power and temperature with the others'";
+    case RKT_COMPUTE_MORE:
+        return "look for what only this rank runs: evaluation, metrics, other layers, more "
+               "micro-batches";
+    case RKT_COMPUTE_SHAPES:
+        return "give all ranks as much data: batch sizes, lengths of samples, padding";
+    case RKT_COMPUTE_UNKNOWN:
+        break;
+    }
+    return "compare its kernels and its GPU's clock, power and temperature with the others'";
+}
+
 static const char *advice_for_straggler(const struct rkt_result *result)
 {
     const struct rkt_straggler *straggler = &result->straggler;
@@ -151,7 +167,7 @@ static const char *advice_for_straggler(const struct rkt_result *result)
         return rkt_gpu_cause_advice(&straggler->gpu);
     switch (straggler->cause) {
     case RKT_CAUSE_COMPUTE:
-        return "compare its kernels and its GPU's clock, power and temperature with the others'";
+        return advice_for_compute(straggler->compute.kind);
     case RKT_CAUSE_INPUT:
         return "look at its DataLoader: workers, storage, sizes of its samples";
     case RKT_CAUSE_HOST:

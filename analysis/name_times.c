@@ -12,25 +12,33 @@
     (1u << RKT_RANGE_USER | 1u << RKT_RANGE_NVTX | 1u << RKT_RANGE_ANNOTATION | \
      1u << RKT_RANGE_INPUT)
 
+#define SHAPE_CODES (1u << 21)
+
 struct builder {
     const struct rkt_rank_result *rank;
     const struct rkt_rank_trace *trace;
     struct rkt_name_time *items; /* of one kind, in order of first records */
     size_t count;
     size_t cap;
-    uint32_t *last_of_name; /* place of the name's last item + 1; 0 none */
+    uint32_t *last; /* by slot, a name or a launch shape: place of its last item + 1; 0 none */
+    uint32_t *shape_codes; /* by shape_id, from 1 */
     uint32_t name_count;
     bool is_out_of_memory;
 };
 
-/* To the name's last item, where that is of the same steps: most records come step by step. */
-static void add(struct builder *builder, struct rkt_name_time time)
+static size_t slot_count(const struct builder *builder)
 {
-    uint32_t *last = &builder->last_of_name[time.name_id < builder->name_count ? time.name_id : 0];
+    return (size_t)builder->name_count + builder->trace->shape_count + 1;
+}
+
+/* To the slot's last item, where that is of the same steps: most records come step by step. */
+static void add_to_slot(struct builder *builder, size_t slot, struct rkt_name_time time)
+{
+    uint32_t *last = &builder->last[slot];
     struct rkt_name_time *item = *last > 0 ? &builder->items[*last - 1] : NULL;
 
     if (item && item->first_step == time.first_step && item->last_step == time.last_step &&
-        item->call_id == time.call_id) {
+        item->name_id == time.name_id && item->variant == time.variant) {
         item->sum_ns += time.sum_ns;
         item->count++;
         return;
@@ -44,6 +52,11 @@ static void add(struct builder *builder, struct rkt_name_time time)
     time.count = 1;
     builder->items[builder->count++] = time;
     *last = (uint32_t)builder->count;
+}
+
+static void add(struct builder *builder, struct rkt_name_time time)
+{
+    add_to_slot(builder, time.name_id < builder->name_count ? time.name_id : 0, time);
 }
 
 /* The last step that began at or before a time; times must not go back. */
@@ -72,12 +85,62 @@ static bool find_steps(const struct rkt_rank_result *rank, struct place *place, 
     return time->last_step < rank->step_count;
 }
 
-static void add_works(struct builder *builder, enum rkt_work_class work_class)
+/* Grids and blocks that are equal have equal codes, short enough to be packed into three bytes. */
+static uint32_t code_of(const struct rkt_event_shape *shape)
+{
+    const uint64_t parts[] = {shape->grid_x,  shape->grid_y,  shape->grid_z,
+                              shape->block_x, shape->block_y, shape->block_z};
+    uint64_t hash = 0;
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        hash = (hash ^ parts[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
+    }
+    return 1 + (uint32_t)(hash % (SHAPE_CODES - 1)); /* 0: not known */
+}
+
+/* Ids are dense from 1: a larger one is of no shape that is known. */
+static bool make_shape_codes(struct builder *builder)
+{
+    const struct rkt_rank_trace *trace = builder->trace;
+
+    builder->shape_codes = calloc(trace->shape_count + 1, sizeof(*builder->shape_codes));
+    for (size_t i = 0; builder->shape_codes && i < trace->shape_count; i++) {
+        if (trace->shapes[i].shape_id <= trace->shape_count)
+            builder->shape_codes[trace->shapes[i].shape_id] = code_of(&trace->shapes[i]);
+    }
+    return builder->shape_codes != NULL;
+}
+
+/* One name may be launched with several shapes in turn: each has a slot. */
+static void add_kernels(struct builder *builder)
+{
+    const struct rkt_rank_trace *trace = builder->trace;
+
+    for (size_t i = 0; i < trace->work_count; i++) {
+        const struct rkt_work *work = &trace->works[i];
+        uint32_t shape_id = work->shape_id <= trace->shape_count ? work->shape_id : 0;
+        struct rkt_name_time time = {.name_id = work->name_id,
+                                     .variant = builder->shape_codes[shape_id],
+                                     .first_step = work->step,
+                                     .last_step = work->step,
+                                     .sum_ns = work->end_ns - work->start_ns};
+
+        if (work->work_class != RKT_WORK_COMPUTE || work->step == RKT_INDEX_NONE)
+            continue;
+        if (time.variant != 0)
+            add_to_slot(builder, (size_t)builder->name_count + shape_id, time);
+        else
+            add(builder, time);
+    }
+}
+
+static void add_copies(struct builder *builder)
 {
     for (size_t i = 0; i < builder->trace->work_count; i++) {
         const struct rkt_work *work = &builder->trace->works[i];
 
-        if (work->work_class == work_class && work->step != RKT_INDEX_NONE)
+        if (work->work_class == RKT_WORK_COPY && work->step != RKT_INDEX_NONE)
             add(builder, (struct rkt_name_time){.name_id = work->name_id,
                                                 .first_step = work->step,
                                                 .last_step = work->step,
@@ -106,7 +169,7 @@ static void add_lines(struct builder *builder)
 
     for (size_t i = 0; i < builder->trace->range_count; i++) {
         const struct rkt_range *range = &builder->trace->ranges[i];
-        struct rkt_name_time time = {.name_id = range->domain_id, .call_id = range->name_id};
+        struct rkt_name_time time = {.name_id = range->domain_id, .variant = range->name_id};
 
         if (range->type != RKT_RANGE_SYNC_CALL ||
             !find_steps(builder->rank, &place, range->start_ns, &time))
@@ -151,10 +214,10 @@ static void add_kind(struct builder *builder, enum rkt_name_kind kind)
 {
     switch (kind) {
     case RKT_NAMES_KERNELS:
-        add_works(builder, RKT_WORK_COMPUTE);
+        add_kernels(builder);
         return;
     case RKT_NAMES_COPIES:
-        add_works(builder, RKT_WORK_COPY);
+        add_copies(builder);
         return;
     case RKT_NAMES_BLOCKING:
         add_calls(builder, RKT_CALL_BLOCKING);
@@ -176,6 +239,11 @@ static void add_kind(struct builder *builder, enum rkt_name_kind kind)
     }
 }
 
+static bool has_variants(enum rkt_name_kind kind)
+{
+    return kind == RKT_NAMES_LINES || kind == RKT_NAMES_KERNELS;
+}
+
 static void pack(struct rkt_packed *packed, enum rkt_name_kind kind,
                  const struct rkt_name_time *before, const struct rkt_name_time *item)
 {
@@ -183,9 +251,9 @@ static void pack(struct rkt_packed *packed, enum rkt_name_kind kind,
     rkt_packed_i64(packed, (int64_t)item->first_step - before->first_step);
     rkt_packed_u64(packed, item->last_step - item->first_step);
     rkt_packed_i64(packed, item->sum_ns);
-    if (kind != RKT_NAMES_LINES)
+    if (!has_variants(kind))
         return;
-    rkt_packed_u64(packed, item->call_id);
+    rkt_packed_u64(packed, item->variant);
     rkt_packed_u64(packed, item->count);
 }
 
@@ -194,8 +262,7 @@ static void fill(struct builder *builder, struct rkt_name_times *times)
     for (int kind = 0; kind < RKT_NAMES_KIND_COUNT; kind++) {
         struct rkt_name_time before = {0};
 
-        memset(builder->last_of_name, 0,
-               ((size_t)builder->name_count + 1) * sizeof(*builder->last_of_name));
+        memset(builder->last, 0, slot_count(builder) * sizeof(*builder->last));
         builder->count = 0;
         add_kind(builder, (enum rkt_name_kind)kind);
         for (size_t i = 0; i < builder->count; i++) {
@@ -212,18 +279,21 @@ enum rkt_status rkt_name_times_create(const struct rkt_rank_result *rank,
     struct builder builder = {
         .rank = rank, .trace = rank->trace, .name_count = rkt_strtab_count(rank->trace->names)};
     struct rkt_name_times *times = calloc(1, sizeof(*times));
+    bool is_ready;
 
-    builder.last_of_name = calloc((size_t)builder.name_count + 1, sizeof(*builder.last_of_name));
-    if (times && builder.last_of_name)
+    builder.last = calloc(slot_count(&builder), sizeof(*builder.last));
+    is_ready = make_shape_codes(&builder) && times && builder.last;
+    if (is_ready)
         fill(&builder, times);
-    if (!times || !builder.last_of_name || builder.is_out_of_memory || times->packed.has_failed) {
+    if (!is_ready || builder.is_out_of_memory || times->packed.has_failed) {
         rkt_name_times_destroy(times);
         times = NULL;
     } else {
         rkt_packed_trim(&times->packed);
     }
     free(builder.items);
-    free(builder.last_of_name);
+    free(builder.last);
+    free(builder.shape_codes);
     if (!times)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the names of rank %u", rank->rank);
     *times_out = times;
@@ -258,9 +328,9 @@ static void unpack(struct rkt_name_walk *walk)
     item->first_step = (uint32_t)(item->first_step + rkt_unpack_i64(from));
     item->last_step = (uint32_t)(item->first_step + rkt_unpack_u64(from));
     item->sum_ns = rkt_unpack_i64(from);
-    if (walk->kind != RKT_NAMES_LINES)
+    if (!has_variants(walk->kind))
         return;
-    item->call_id = (uint32_t)rkt_unpack_u64(from);
+    item->variant = (uint32_t)rkt_unpack_u64(from);
     item->count = rkt_unpack_u64(from);
 }
 

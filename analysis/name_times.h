@@ -12,7 +12,8 @@
  *     backward_gemm   step 0: 8.1 ms   step 1: 8.2 ms   step 2: 8.1 ms ...
  *
  * Place:   rank_trace, step -> [name_times] -> cause, sync_lines.
- * Threads: read only after create. Memory: its own; some 6 bytes for a name in a step.
+ * Threads: read only after create. Memory: its own; some 6 bytes for a name in a step, of a
+ *          kernel 10 for each of its launch shapes.
  */
 
 #include <stdbool.h>
@@ -35,12 +36,14 @@ enum rkt_name_kind {
 };
 
 struct rkt_name_time {
-    uint32_t name_id;    /* of the rank's names; of a line its site */
-    uint32_t call_id;    /* of a line the call's name, else 0 */
+    uint32_t name_id; /* of the rank's names; of a line its site */
+    uint32_t
+        variant; /* of a line the call's name; of a kernel what stands for its launch shape, alike
+                            on all ranks; else 0 */
     uint32_t first_step; /* it lies in these steps of the rank, or between them */
     uint32_t last_step;
     int64_t sum_ns;
-    uint64_t count;
+    uint64_t count; /* of kernels and lines; else 0 */
 };
 
 struct rkt_name_times {

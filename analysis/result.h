@@ -263,6 +263,25 @@ struct rkt_gpu_cause {
     double others_clock_mhz;
 };
 
+/* Why a straggler's kernels take longer than those of the others. */
+enum rkt_compute_kind {
+    RKT_COMPUTE_UNKNOWN = 0, /* no kernels, or they do not take longer */
+    RKT_COMPUTE_SLOWER,      /* the same kernels take longer */
+    RKT_COMPUTE_MORE,        /* it runs more of them, or others */
+    RKT_COMPUTE_SHAPES,      /* it runs them with other launch shapes */
+};
+
+/* Per step; the three times add up to what its kernels take above the others'. */
+struct rkt_compute_cause {
+    enum rkt_compute_kind kind; /* of the largest of the three */
+    int64_t slower_ns;
+    int64_t more_ns;
+    int64_t shapes_ns;
+    double slowdown; /* how long the same kernels take, by those of the others: median; NAN none */
+    double kernel_count;
+    double others_kernel_count; /* lower median */
+};
+
 #define RKT_STRAGGLER_STEPS_MIN 3 /* with fewer steps, chance looks like a straggler */
 
 struct rkt_straggler {
@@ -275,9 +294,10 @@ struct rkt_straggler {
     double loss_share; /* of the steps' time, likewise; 0 without a straggler, NAN unknown */
     int64_t excess_ns; /* median over steps: own work above the median of the other ranks */
     enum rkt_cause cause;
-    int64_t cause_ns;         /* how much of excess_ns the cause explains, median */
-    const char *cause_detail; /* kernel or range name; "" none */
-    struct rkt_gpu_cause gpu; /* why it computes longer */
+    int64_t cause_ns;                 /* how much of excess_ns the cause explains, median */
+    const char *cause_detail;         /* kernel or range name; "" none */
+    struct rkt_compute_cause compute; /* where the cause is that */
+    struct rkt_gpu_cause gpu;         /* why it computes longer */
 };
 
 /* The rank that came last to most collectives, whether or not it is a straggler. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analysis/cause.h"
+#include "analysis/cause_compute.h"
 #include "analysis/cause_gpu.h"
 #include "analysis/stages.h"
 #include "analysis/steady.h"
@@ -281,6 +282,8 @@ static enum rkt_status compare(struct rkt_result *result, struct excess_table *t
     if (!result->straggler.is_found)
         return RKT_OK;
     status = rkt_name_cause(result, steps, &result->straggler, arena, err);
+    if (status == RKT_OK)
+        status = rkt_find_compute_cause(result, steps, &result->straggler, err);
     return status == RKT_OK ? rkt_find_gpu_cause(result, steps, &result->straggler, err) : status;
 }
 

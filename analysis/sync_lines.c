@@ -38,7 +38,7 @@ static int compare_places(const void *a, const void *b)
 
     if (x->name_id != y->name_id)
         return x->name_id < y->name_id ? -1 : 1;
-    return (x->call_id > y->call_id) - (x->call_id < y->call_id);
+    return (x->variant > y->variant) - (x->variant < y->variant);
 }
 
 static int compare_waits(const void *a, const void *b)
@@ -114,7 +114,7 @@ static size_t sum_places(const struct rkt_rank_trace *trace, const struct rkt_na
 
         *line = (struct rkt_sync_line){
             .site = rkt_strtab_get(trace->names, told[i].name_id, NULL),
-            .call = rkt_strtab_get(trace->names, told[i].call_id, NULL),
+            .call = rkt_strtab_get(trace->names, told[i].variant, NULL),
         };
         for (next = i; next < count && compare_places(&told[i], &told[next]) == 0; next++) {
             line->wait_ns += told[next].sum_ns;

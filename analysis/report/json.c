@@ -420,6 +420,7 @@ static void put_straggler(struct rkt_json *json, const struct rkt_result *result
         rkt_json_known(json, "cause_ns", straggler->cause_ns);
         rkt_json_text(json, "cause_detail",
                       straggler->cause_detail == NULL ? "" : straggler->cause_detail);
+        rkt_json_put_compute_cause(json, &straggler->compute);
         rkt_json_put_gpu_cause(json, &straggler->gpu);
     }
     rkt_json_end(json);

@@ -12,6 +12,8 @@
 void rkt_json_put_gpus(struct rkt_json *json, const struct rkt_rank_result *rank);
 void rkt_json_put_step_gpu(struct rkt_json *json, const struct rkt_rank_result *rank,
                            const struct rkt_step_result *step);
+/* "compute": null where the cause is not that. */
+void rkt_json_put_compute_cause(struct rkt_json *json, const struct rkt_compute_cause *cause);
 void rkt_json_put_gpu_cause(struct rkt_json *json, const struct rkt_gpu_cause *cause);
 
 /* "tables": the key tables of all ranks; {} where they were not made. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/cause_compute.h"
 #include "analysis/critical_path.h"
 #include "analysis/json_known.h"
 #include "analysis/report/json_parts.h"
@@ -100,5 +101,22 @@ void rkt_json_put_group(struct rkt_json *json, const struct rkt_result *result)
     for (size_t i = 0; i < group->rank_count; i++)
         rkt_json_u64(json, NULL, result->ranks[group->ranks[i]].rank);
     rkt_json_end(json);
+    rkt_json_end(json);
+}
+
+void rkt_json_put_compute_cause(struct rkt_json *json, const struct rkt_compute_cause *cause)
+{
+    if (cause->kind == RKT_COMPUTE_UNKNOWN) {
+        rkt_json_null(json, "compute");
+        return;
+    }
+    rkt_json_begin_object(json, "compute");
+    rkt_json_text(json, "kind", rkt_compute_kind_name(cause->kind));
+    rkt_json_i64(json, "slower_ns", cause->slower_ns);
+    rkt_json_i64(json, "more_kernels_ns", cause->more_ns);
+    rkt_json_i64(json, "other_shapes_ns", cause->shapes_ns);
+    rkt_json_double(json, "slowdown", cause->slowdown);
+    rkt_json_double(json, "kernel_count", cause->kernel_count);
+    rkt_json_double(json, "others_kernel_count", cause->others_kernel_count);
     rkt_json_end(json);
 }

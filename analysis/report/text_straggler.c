@@ -68,6 +68,29 @@ static void print_excess(const struct rkt_result *result, FILE *out)
                   straggler->step_count, straggler->steps_in_all, result->whatif.why_not);
 }
 
+static void print_compute(const struct rkt_compute_cause *cause, FILE *out)
+{
+    switch (cause->kind) {
+    case RKT_COMPUTE_SLOWER:
+        rkt_text_line(out, "  The same kernels take %.2f times as long as on the others: %s.",
+                      cause->slowdown, rkt_cell_duration(cause->slower_ns).text);
+        return;
+    case RKT_COMPUTE_MORE:
+        rkt_text_line(out, "  It runs more kernels, %.0f in a step, the others %.0f: %s.",
+                      cause->kernel_count, cause->others_kernel_count,
+                      rkt_cell_duration(cause->more_ns).text);
+        return;
+    case RKT_COMPUTE_SHAPES:
+        rkt_text_line(out,
+                      "  Kernels of the same names are launched with other shapes, as for more "
+                      "data: %s.",
+                      rkt_cell_duration(cause->shapes_ns).text);
+        return;
+    case RKT_COMPUTE_UNKNOWN:
+        return;
+    }
+}
+
 static void print_found(const struct rkt_result *result, FILE *out)
 {
     const struct rkt_straggler *straggler = &result->straggler;
@@ -80,6 +103,7 @@ static void print_found(const struct rkt_result *result, FILE *out)
     rkt_text_line(out, "  Cause: %s, %s of it%s%s.", rkt_cause_name(straggler->cause),
                   rkt_cell_duration(straggler->cause_ns).text, detail[0] != '\0' ? ": " : "",
                   detail);
+    print_compute(&straggler->compute, out);
     rkt_text_gpu_cause(result, out);
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdlib.h>
 
 #include "analysis/stages.h"
@@ -335,6 +336,106 @@ static void the_kernel_that_is_slower_is_named(void **state)
     fake_run_release(&run);
 }
 
+/* Kernels of one name in each of a rank's six steps. */
+static void add_kernels(struct fake_run *run, size_t rank, const char *name, uint32_t shape_id,
+                        int64_t count, int64_t one_ns)
+{
+    for (uint32_t i = 0; i < 6; i++) {
+        for (int64_t k = 0; k < count; k++) {
+            int64_t at = i * STEP_NS + MS + k * one_ns;
+            uint32_t work = fake_add_work(
+                run, rank, (struct fake_work){.name = name, .start_ns = at, .end_ns = at + one_ns});
+
+            run->traces[rank].works[work].step = i;
+            run->traces[rank].works[work].shape_id = shape_id;
+        }
+    }
+}
+
+static void release_with_shapes(struct fake_run *run, size_t rank_count)
+{
+    for (size_t r = 0; r < rank_count; r++)
+        run->traces[r].shapes = NULL;
+    fake_run_release(run);
+}
+
+/* Three ranks, of which the last has 20 ms more to compute; shapes 1 and 2 are two grids. */
+static void make_compute_straggler(struct fake_run *run)
+{
+    static struct rkt_event_shape shapes[] = {{.shape_id = 1, .grid_x = 8},
+                                              {.shape_id = 2, .grid_x = 16}};
+
+    fake_run_init(run, 3);
+    for (size_t r = 0; r < 3; r++) {
+        add_steps(run, r, 6, r == 2 ? 20 * MS : 0, compute_part);
+        run->traces[r].shapes = shapes;
+        run->traces[r].shape_count = 2;
+    }
+}
+
+/* The worked example of metrics.md, in steps of another length. */
+static void a_straggler_that_computes_is_slower_or_has_more_to_do(void **state)
+{
+    const struct rkt_compute_cause *cause;
+    struct fake_run run;
+
+    (void)state;
+    make_compute_straggler(&run);
+    for (size_t r = 0; r < 3; r++) {
+        add_kernels(&run, r, "gemm", 1, r == 2 ? 12 : 10, (r == 2 ? 3 : 2) * MS / 1000);
+        add_kernels(&run, r, "add", 1, 10, 2 * MS / 1000);
+    }
+    add_kernels(&run, 2, "norm", 2, 1, 4 * MS / 1000);
+    find(&run);
+    cause = &run.result.straggler.compute;
+    assert_int_equal(run.result.straggler.cause, RKT_CAUSE_COMPUTE);
+    assert_int_equal(cause->kind, RKT_COMPUTE_SLOWER);
+    assert_int_equal(cause->slower_ns, 12 * MS / 1000);
+    assert_int_equal(cause->more_ns, 8 * MS / 1000);
+    assert_int_equal(cause->shapes_ns, 0);
+    assert_float_equal(cause->slowdown, 1.5, 1e-9);
+    assert_float_equal(cause->kernel_count, 23, 1e-9);
+    assert_float_equal(cause->others_kernel_count, 20, 1e-9);
+    release_with_shapes(&run, 3);
+}
+
+static void more_kernels_and_other_shapes_are_not_slower_ones(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    make_compute_straggler(&run);
+    for (size_t r = 0; r < 3; r++)
+        add_kernels(&run, r, "gemm", 1, r == 2 ? 20 : 10, MS);
+    find(&run);
+    assert_int_equal(run.result.straggler.compute.kind, RKT_COMPUTE_MORE);
+    assert_int_equal(run.result.straggler.compute.more_ns, 10 * MS);
+    assert_int_equal(run.result.straggler.compute.slower_ns, 0);
+    release_with_shapes(&run, 3);
+
+    make_compute_straggler(&run);
+    for (size_t r = 0; r < 3; r++)
+        add_kernels(&run, r, "gemm", r == 2 ? 2 : 1, 10, (r == 2 ? 2 : 1) * MS);
+    find(&run);
+    assert_int_equal(run.result.straggler.compute.kind, RKT_COMPUTE_SHAPES);
+    assert_int_equal(run.result.straggler.compute.shapes_ns, 10 * MS);
+    assert_int_equal(run.result.straggler.compute.more_ns, 0);
+    assert_true(isnan(run.result.straggler.compute.slowdown));
+    release_with_shapes(&run, 3);
+}
+
+static void without_kernels_nothing_is_said_of_them(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    make_compute_straggler(&run);
+    find(&run);
+    assert_int_equal(run.result.straggler.cause, RKT_CAUSE_COMPUTE);
+    assert_int_equal(run.result.straggler.compute.kind, RKT_COMPUTE_UNKNOWN);
+    release_with_shapes(&run, 3);
+}
+
 static void the_innermost_range_that_holds_the_excess_is_named(void **state)
 {
     struct fake_run run;
@@ -473,6 +574,9 @@ int main(void)
         cmocka_unit_test(without_steps_nobody_is_looked_for),
         cmocka_unit_test(a_rank_that_is_set_apart_is_not_compared),
         cmocka_unit_test(the_kernel_that_is_slower_is_named),
+        cmocka_unit_test(a_straggler_that_computes_is_slower_or_has_more_to_do),
+        cmocka_unit_test(more_kernels_and_other_shapes_are_not_slower_ones),
+        cmocka_unit_test(without_kernels_nothing_is_said_of_them),
         cmocka_unit_test(the_innermost_range_that_holds_the_excess_is_named),
         cmocka_unit_test(a_line_that_waits_is_named_before_the_call_it_makes),
         cmocka_unit_test(names_that_hold_a_hash_are_the_same_on_all_ranks),
