@@ -16,6 +16,7 @@
 
 #define UNIT_NS 100ll /* an instant: the 2 us of a device gap are 20 of them */
 #define SPAN 500
+#define WINDOWS_CHECKED 10000
 #define WORKS 24
 #define SPANS_MAX 24
 
@@ -391,8 +392,9 @@ static void draw_tiles(struct rkt_random *random, int start, int end, struct til
         tiles->edges[++tiles->count] = end;
 }
 
-static void check_tiles(struct fake_run *run, const int *parts, int start, int end,
-                        const struct tiles *tiles, uint32_t seed)
+/* How many windows were checked. */
+static size_t check_tiles(struct fake_run *run, const int *parts, int start, int end,
+                          const struct tiles *tiles, uint32_t seed)
 {
     const struct rkt_rank_result *rank = &run->result.ranks[0];
     int64_t run_ns[RKT_PART_COUNT] = {0};
@@ -409,12 +411,15 @@ static void check_tiles(struct fake_run *run, const int *parts, int start, int e
         add_parts(parts, tiles->edges[i], tiles->edges[i + 1], step_ns);
         check_window(&rank->steps[i].window, step_ns, "step", seed);
     }
+    return (size_t)tiles->count + 2;
 }
 
 static void every_instant_has_the_part_that_brute_force_gives_it(void **state)
 {
+    size_t checked = 0;
+
     (void)state;
-    for (uint32_t seed = 1; seed <= 200; seed++) {
+    for (uint32_t seed = 1; checked < WINDOWS_CHECKED; seed++) {
         struct rkt_random random = {seed};
         static struct drawing drawing;
         static struct tiles tiles;
@@ -433,7 +438,7 @@ static void every_instant_has_the_part_that_brute_force_gives_it(void **state)
         for (int i = 0; i < tiles.count; i++)
             fake_add_step(&run, 0, tiles.edges[i] * UNIT_NS, tiles.edges[i + 1] * UNIT_NS);
         measure(&run, seed % 2 == 0);
-        check_tiles(&run, parts, start, end, &tiles, seed);
+        checked += check_tiles(&run, parts, start, end, &tiles, seed);
         fake_run_release(&run);
     }
 }
