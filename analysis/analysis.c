@@ -43,7 +43,7 @@ static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_stor
         status = rkt_load_ranks(reader, options, &analysis->loaded, result, &analysis->arena, err);
     if (status == RKT_OK)
         status = rkt_match_collectives(result, &analysis->arena, err);
-    if (status != RKT_OK)
+    if (status != RKT_OK || options->only_matches)
         return status;
     rkt_measure_collectives(result);
     rkt_set_apart(result);

@@ -25,6 +25,7 @@ struct rkt_analysis_options {
     double step_flops;               /* of a step, all ranks together; 0 unknown */
     double peak_flops;               /* that a GPU can do per second; 0 unknown */
     struct rkt_team *team;           /* that shares the work (team.h); NULL: this process alone */
+    bool only_matches;               /* stop where collectives are matched: for their clocks */
     uint64_t keep_bytes;             /* of whole traces that stay (trace_keeper.h); 0: none */
     struct rkt_selection_texts part; /* of the run that is looked at; all NULL: all of it */
     struct rkt_selection *selection; /* what `part` says, set by create; NULL: everything */

@@ -2,6 +2,7 @@
 #include "analysis/collective_clocks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/stages.h"
 #include "common/align_at.h"
@@ -10,11 +11,19 @@
 /* 128 bytes for each kernel of a collective. */
 #define ARENA_BYTES_MAX ((size_t)16 << 30)
 #define US INT64_C(1000)
+/* 73 years from 1970: sums with what a tie tells fit in 64 bits. */
+#define BASE_NS_MAX (INT64_C(1) << 61)
 
 struct rkt_collective_clocks {
     struct rkt_arena arena;
     struct rkt_clock_ties ties; /* by position in ranks */
 };
+
+/* What a file adds to its stamps; one that is no time is none. */
+static int64_t sane_base(int64_t base_ns)
+{
+    return base_ns > BASE_NS_MAX || base_ns < -BASE_NS_MAX ? 0 : base_ns;
+}
 
 /* Else an unknown pair may have had nothing to tell each other. */
 static bool is_direction_known(const struct rkt_result *result,
@@ -118,15 +127,53 @@ static enum rkt_status collect(const struct rkt_result *result, struct rkt_arena
     return RKT_OK;
 }
 
+static bool shares_clock(const struct rkt_store_source *a, const struct rkt_store_source *b)
+{
+    return (a->info.host[0] != '\0' && strcmp(a->info.host, b->info.host) == 0) ||
+           (a->info.file[0] != '\0' && strcmp(a->info.file, b->info.file) == 0);
+}
+
+static bool allows(const struct rkt_align_info *align, int64_t claim_ns)
+{
+    for (size_t i = 0; i < align->knot_count; i++) {
+        if (llabs(align->knots[i].offset_ns - claim_ns) > align->knots[i].bound_ns)
+            return false;
+    }
+    return true;
+}
+
+/* collective_clocks.h: those that may well be on the reference's clock stay where their stamps put them. */
+static void keep_claims(const struct rkt_result *result, uint32_t reference,
+                        struct rkt_collective_clocks *clocks, struct rkt_align_knot *const *knots)
+{
+    const struct rkt_store_source *other = &result->ranks[reference].trace->source;
+
+    for (size_t r = 0; r < clocks->ties.count; r++) {
+        const struct rkt_store_source *source = &result->ranks[r].trace->source;
+        const struct rkt_align_info *align = &clocks->ties.items[r].align;
+        int64_t claim_ns = sane_base(source->info.base_ns);
+
+        if (r == reference || !shares_clock(source, other) || !allows(align, claim_ns))
+            continue;
+        for (size_t i = 0; i < align->knot_count; i++) {
+            knots[r][i].bound_ns += llabs(knots[r][i].offset_ns - claim_ns);
+            knots[r][i].likely_ns = knots[r][i].bound_ns;
+            knots[r][i].offset_ns = claim_ns;
+        }
+    }
+}
+
 /* From the reference's stamps to job time, which its file tells. */
 static enum rkt_status move_to_job_time(const struct rkt_result *result, uint32_t reference,
                                         struct rkt_collective_clocks *clocks, struct rkt_error *err)
 {
     const struct rkt_store_source *source = &result->ranks[reference].trace->source;
     struct rkt_align_knot *own = RKT_ARENA_ARRAY(&clocks->arena, struct rkt_align_knot, 1);
-    int64_t base_ns = rkt_align_at(&source->align, 0).offset_ns;
+    struct rkt_align_knot **all =
+        RKT_ARENA_ARRAY(&clocks->arena, struct rkt_align_knot *, clocks->ties.count);
+    int64_t base_ns = sane_base(rkt_align_at(&source->align, 0).offset_ns);
 
-    if (!own)
+    if (!own || !all)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for an alignment");
     own->offset_ns = base_ns;
     clocks->ties.items[reference].align.knots = own;
@@ -146,7 +193,9 @@ static enum rkt_status move_to_job_time(const struct rkt_result *result, uint32_
             moved[i].offset_ns += base_ns;
         }
         align->knots = moved;
+        all[r] = moved;
     }
+    keep_claims(result, reference, clocks, all);
     return RKT_OK;
 }
 
@@ -200,14 +249,14 @@ bool rkt_collective_clocks_contradict(const struct rkt_collective_clocks *clocks
     return (clocks->ties.flags & RKT_CLOCK_CONTRADICTORY) != 0;
 }
 
-bool rkt_collective_clocks_disprove(const struct rkt_clock_tie *tie,
-                                    const struct rkt_align_info *claimed, int64_t *off_ns_out,
-                                    int64_t *bound_ns_out)
+bool rkt_collective_clocks_claim(const struct rkt_store_source *source,
+                                 const struct rkt_clock_tie *tie, int64_t *off_ns_out,
+                                 int64_t *bound_ns_out)
 {
     int64_t at_ns = (int64_t)tie->align.knots[tie->align.knot_count / 2].local_ns;
     struct rkt_align_point point = rkt_align_at(&tie->align, at_ns);
 
-    *off_ns_out = rkt_align_at(claimed, at_ns).offset_ns - point.offset_ns;
+    *off_ns_out = sane_base(source->info.base_ns) - point.offset_ns;
     *bound_ns_out = point.bound_ns;
     return *off_ns_out > point.bound_ns || *off_ns_out < -point.bound_ns;
 }

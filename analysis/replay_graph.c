@@ -421,14 +421,28 @@ static size_t first_common_event(const struct maker *maker)
     return event;
 }
 
-static bool are_aligned(const struct maker *maker)
+static bool is_measured(enum rkt_align_state state)
 {
-    bool is_aligned = true;
+    return state == RKT_ALIGN_REFERENCE || state == RKT_ALIGN_MEASURED ||
+           state == RKT_ALIGN_SAME_HOST;
+}
 
-    for (uint32_t r = 0; r < maker->out->graph.rank_count; r++)
-        is_aligned &= rank_of(maker, r)->align_state == RKT_ALIGN_REFERENCE ||
-                      rank_of(maker, r)->align_state == RKT_ALIGN_MEASURED;
-    return is_aligned;
+/* Clocks from collectives count where they are better than to take the ends of `common` for one moment. */
+static bool are_aligned(const struct maker *maker, size_t common)
+{
+    const struct rkt_replay_graph_of_steps *out = maker->out;
+    bool is_aligned = true, has_collectives = false;
+
+    for (uint32_t r = 0; r < out->graph.rank_count; r++) {
+        enum rkt_align_state state = rank_of(maker, r)->align_state;
+
+        has_collectives |= state == RKT_ALIGN_COLLECTIVES;
+        is_aligned &= state == RKT_ALIGN_COLLECTIVES || is_measured(state);
+    }
+    if (!is_aligned || !has_collectives)
+        return is_aligned;
+    return common < out->graph.event_count && out->collective_of[common] != RKT_NO_COLLECTIVE &&
+           maker->result->collectives[out->collective_of[common]].is_clocked;
 }
 
 /* On the job's clock where it was measured; else so that the first collective of all ends for all at
@@ -437,12 +451,12 @@ static void set_starts(struct maker *maker)
 {
     struct rkt_replay_graph_of_steps *out = maker->out;
     const struct rkt_step_row *row = &maker->steps->rows[out->rows.first];
-    bool is_aligned = are_aligned(maker);
-    size_t common = is_aligned ? out->graph.event_count : first_common_event(maker);
+    size_t common = first_common_event(maker);
+    bool is_aligned = are_aligned(maker, common);
 
     for (uint32_t r = 0; r < out->graph.rank_count && is_aligned; r++)
         out->start_ns[r] = row->by_rank[out->ranks[r]].step->job_start_ns;
-    for (size_t i = 0; i < maker->post_count && common < out->graph.event_count; i++) {
+    for (size_t i = 0; i < maker->post_count && !is_aligned; i++) {
         const struct post *post = &maker->posts[i];
 
         if (out->parts[post->part].event == common)

@@ -235,7 +235,7 @@ static enum rkt_status note_claims(struct rkt_result *result,
         int64_t off_ns, bound_ns;
 
         if (!tie || result->ranks[r].align_state != RKT_ALIGN_WALL_CLOCK ||
-            !rkt_collective_clocks_disprove(tie, &source->align, &off_ns, &bound_ns))
+            !rkt_collective_clocks_claim(source, tie, &off_ns, &bound_ns))
             continue;
         off_count++;
         if (llabs(off_ns) < llabs(worst_ns))

@@ -10,7 +10,7 @@
 #include "analysis/collective_clocks.h"
 #include "common/clock_redo.h"
 #include "common/options.h"
-#include "common/store_writer.h"
+#include "common/store_realign.h"
 #include "common/units.h"
 
 struct align_options {
@@ -55,7 +55,6 @@ struct aligning {
     struct rkt_clock_redo *redo;
     struct rkt_analysis *analysis;             /* NULL: nothing is imported, and so */
     struct rkt_collective_clocks *collectives; /* is this */
-    struct rkt_store_writer *writer;
 };
 
 /* The bytes of an ALIGN; the caller frees them. */
@@ -110,9 +109,7 @@ static void print_claim(const struct rkt_store_source *source, const struct rkt_
     int64_t off_ns, bound_ns;
     char text[2][32];
 
-    if (source->align.state != RKT_ALIGN_WALL_CLOCK)
-        return;
-    if (!rkt_collective_clocks_disprove(tie, &source->align, &off_ns, &bound_ns))
+    if (!rkt_collective_clocks_claim(source, tie, &off_ns, &bound_ns))
         (void)printf("; its stamps agree with that");
     else
         (void)printf("; its stamps are off by %s +- %s",
@@ -181,14 +178,12 @@ static void print_align(const struct rkt_store_source *source, const struct rkt_
 }
 
 static enum rkt_status align_source(struct aligning *aligning, size_t position,
-                                    struct rkt_error *err)
+                                    struct rkt_align_info *align_out, struct rkt_error *err)
 {
     const struct rkt_store_source *source = rkt_store_reader_source(aligning->reader, position);
     const struct rkt_clock_tie *tie = NULL;
     struct rkt_align_info align;
     bool is_same = false;
-    uint8_t *raw = NULL;
-    size_t len = 0;
     enum rkt_status status = rkt_clock_redo_align(aligning->redo, &source->info, &align, err);
 
     if (status == RKT_AGAIN) { /* by collectives, or as it is */
@@ -201,62 +196,39 @@ static enum rkt_status align_source(struct aligning *aligning, size_t position,
     status = is_stored(source, &align, &is_same, err);
     if (status == RKT_OK)
         print_align(source, &align, tie, is_same);
-    if (status == RKT_OK && aligning->writer) {
-        status = encode(&align, &raw, &len, err);
-        if (status == RKT_OK)
-            status = rkt_store_writer_append_payload(aligning->writer, RKT_FRAME_ALIGN,
-                                                     source->info.source, raw, len, err);
-        free(raw);
-    }
+    *align_out = align;
     return status;
 }
 
-static enum rkt_status copy_frame(void *ctx, const uint8_t *frame, size_t frame_bytes,
-                                  struct rkt_error *err)
-{
-    struct aligning *aligning = ctx;
-    struct rkt_frame_head head;
-    enum rkt_status status = rkt_frame_head_decode(frame, frame_bytes, &head, err);
-
-    if (status != RKT_OK || head.kind == RKT_FRAME_ALIGN)
-        return status;
-    return rkt_store_writer_append(aligning->writer, frame, frame_bytes, err);
-}
-
-static enum rkt_status begin_output(struct aligning *aligning, const struct align_options *options,
-                                    const char *path, struct rkt_error *err)
+static enum rkt_status check_output(const struct align_options *options, const char *path,
+                                    struct rkt_error *err)
 {
     struct stat input, output;
-    enum rkt_status status;
 
-    if (!options->output)
+    if (!options->output || stat(options->output, &output) != 0)
         return RKT_OK;
-    if (stat(options->output, &output) == 0) {
-        if (stat(path, &input) == 0 && input.st_ino == output.st_ino &&
-            input.st_dev == output.st_dev)
-            return rkt_fail(err, RKT_ERR_INVALID, "%s is to be aligned: give another file",
-                            options->output);
-        if (!options->force)
-            return rkt_fail(err, RKT_ERR_INVALID, "%s exists: --force overwrites it",
-                            options->output);
-    }
-    status =
-        rkt_store_writer_create(options->output, RKT_STORE_ATOMIC,
-                                rkt_store_reader_run(aligning->reader), &aligning->writer, err);
-    if (status == RKT_OK)
-        status = rkt_store_reader_each_frame(aligning->reader, copy_frame, aligning, err);
-    return status;
+    if (stat(path, &input) == 0 && input.st_ino == output.st_ino && input.st_dev == output.st_dev)
+        return rkt_fail(err, RKT_ERR_INVALID, "%s is to be aligned: give another file",
+                        options->output);
+    if (!options->force)
+        return rkt_fail(err, RKT_ERR_INVALID, "%s exists: --force overwrites it", options->output);
+    return RKT_OK;
 }
 
-static enum rkt_status align_all(struct aligning *aligning, struct rkt_error *err)
+static enum rkt_status align_all(struct aligning *aligning, const char *output,
+                                 struct rkt_error *err)
 {
     size_t count = rkt_store_reader_source_count(aligning->reader);
+    struct rkt_align_info *aligns = calloc(count + 1, sizeof(*aligns));
     enum rkt_status status = RKT_OK;
 
+    if (!aligns)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu alignments", count);
     for (size_t i = 0; i < count && status == RKT_OK; i++)
-        status = align_source(aligning, i, err);
-    if (status == RKT_OK && aligning->writer)
-        status = rkt_store_writer_close(aligning->writer, err);
+        status = align_source(aligning, i, &aligns[i], err);
+    if (status == RKT_OK && output)
+        status = rkt_store_realign(aligning->reader, output, aligns, err);
+    free(aligns);
     return status;
 }
 
@@ -272,12 +244,12 @@ static bool is_imported(const struct rkt_store_reader *reader)
 static enum rkt_status take_collectives(struct aligning *aligning,
                                         const struct align_options *options, struct rkt_error *err)
 {
-    static const struct rkt_analysis_options USUAL = {0};
+    static const struct rkt_analysis_options MATCHES = {.only_matches = true};
     enum rkt_status status;
 
     if (!is_imported(aligning->reader))
         return RKT_OK;
-    status = rkt_analysis_create(aligning->reader, &USUAL, &aligning->analysis, err);
+    status = rkt_analysis_create(aligning->reader, &MATCHES, &aligning->analysis, err);
     if (status == RKT_OK)
         status = rkt_collective_clocks_create(rkt_analysis_result(aligning->analysis),
                                               options->rho_ppb, &aligning->collectives, err);
@@ -300,10 +272,9 @@ static enum rkt_status run(const struct align_options *options, const char *path
     if (status == RKT_OK)
         status = take_collectives(&aligning, options, err);
     if (status == RKT_OK)
-        status = begin_output(&aligning, options, path, err);
+        status = check_output(options, path, err);
     if (status == RKT_OK)
-        status = align_all(&aligning, err);
-    rkt_store_writer_destroy(aligning.writer);
+        status = align_all(&aligning, options->output, err);
     rkt_collective_clocks_destroy(aligning.collectives);
     rkt_analysis_destroy(aligning.analysis);
     rkt_clock_redo_destroy(aligning.redo);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/align_imports.h"
 #include "analysis/import/import.h"
 #include "common/options.h"
 #include "common/units.h"
@@ -21,6 +22,7 @@ struct merge_options {
     bool check;
     bool force;
     bool quiet;
+    bool no_align;
     bool python_stacks;
     const char *rank_regex;
     struct rkt_option_list ranks;
@@ -34,6 +36,8 @@ static const struct rkt_option OPTIONS[] = {
      "write nothing: say per file what is in it and what of it is damaged, and where"},
     {"force", 'f', NULL, RKT_OPTION_FLAG, offsetof(struct merge_options, force), NULL, NULL,
      "overwrite OUT"},
+    {"no-align", 0, NULL, RKT_OPTION_FLAG, offsetof(struct merge_options, no_align), NULL, NULL,
+     "leave the ranks where their files' stamps put them"},
     {"python-stacks", 0, NULL, RKT_OPTION_FLAG, offsetof(struct merge_options, python_stacks), NULL,
      NULL, "keep the frames of Python stacks, too"},
     {"quiet", 'q', NULL, RKT_OPTION_FLAG, offsetof(struct merge_options, quiet), NULL, NULL,
@@ -56,6 +60,8 @@ static const struct rkt_command COMMAND = {
                "follow each other in time become one rank with gaps in between.\n"
                "The rank of a file is what the file says, else what its name says\n"
                "(rank3, worker3), else its place in the order given.\n"
+               "Ranks are aligned by their collectives, which nobody leaves before the last has\n"
+               "come; stamps are stored as they are ('ranktrace align' does it again).\n"
                "\n"
                "Exit codes: 0 done; 1 failed, or done although something of a file could not\n"
                "be read: it is then named, and OUT holds all the rest; 2 wrong use.",
@@ -184,6 +190,32 @@ static bool print_report(const struct rkt_import_report *report, const char *out
     return is_damaged;
 }
 
+static void print_alignment(const struct rkt_import_alignment *alignment, bool is_quiet)
+{
+    char text[2][32];
+
+    if (alignment->is_contradictory)
+        (void)fprintf(stderr,
+                      "ranktrace merge: the collectives contradict each other: no clocks can "
+                      "have made these stamps, or they were matched wrongly; the ranks stay "
+                      "where their files' stamps put them\n");
+    if (is_quiet || alignment->rank_count < 2 || alignment->is_contradictory)
+        return;
+    if (alignment->tied_count == 0) {
+        (void)printf("clocks: no collectives tie the ranks: as the files' stamps claim\n");
+        return;
+    }
+    (void)printf("clocks: %zu of %zu ranks aligned by collectives, guaranteed +- %s",
+                 alignment->tied_count, alignment->rank_count,
+                 rkt_format_duration(alignment->bound_ns, text[0], sizeof(text[0])));
+    if (alignment->off_count > 0)
+        (void)printf("; the stamps of %zu were off, most those of rank %" PRIu32 ", by %s +- %s",
+                     alignment->off_count, alignment->off_rank,
+                     rkt_format_duration(alignment->off_ns, text[0], sizeof(text[0])),
+                     rkt_format_duration(alignment->off_bound_ns, text[1], sizeof(text[1])));
+    (void)printf("\n");
+}
+
 static enum rkt_status check_use(const struct merge_options *options, int trace_count,
                                  struct rkt_error *err)
 {
@@ -212,6 +244,7 @@ static enum rkt_status merge(const struct merge_options *options, int trace_coun
         .progress = &progress,
     };
     struct rkt_merge_progress *shown = NULL;
+    struct rkt_import_alignment alignment;
     struct rkt_import_report report;
     enum rkt_status status;
 
@@ -223,7 +256,12 @@ static enum rkt_status merge(const struct merge_options *options, int trace_coun
         return status;
     *is_damaged_out = print_report(&report, import.output, options->quiet);
     rkt_import_report_release(&report);
-    return RKT_OK;
+    if (!import.output || options->no_align)
+        return RKT_OK;
+    status = rkt_align_imports(import.output, &alignment, err);
+    if (status == RKT_OK)
+        print_alignment(&alignment, options->quiet);
+    return status;
 }
 
 int main(int argc, char **argv)

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ranktrace align on imported traces: ranks whose stamps are off by up to 50 ms are found by their collectives."""
+"""ranktrace merge and align: ranks whose stamps are off by up to 50 ms are found by their collectives; where these
+tell nothing, or what cannot be, nothing is shown as if it were aligned."""
 
 import gzip
 import json
 import pathlib
 import random
+import subprocess
 import sys
 import tempfile
 
@@ -33,13 +35,16 @@ class Job:
     def __init__(self, build, folder, files):
         self.build, self.folder = build, folder
         merged, self.timeline = folder / "merged.rkt", folder / "aligned.rkt"
-        run(build / "bin" / "ranktrace-merge", "--quiet", "--force", "-o", merged, *files)
+        run(build / "bin" / "ranktrace-merge", "--quiet", "--force", "--no-align", "-o", merged, *files)
         self.said = run(build / "bin" / "ranktrace-align", "-f", "-o", self.timeline, merged)
         out = folder / "report.json"
         run(build / "bin" / "ranktrace-report", "--format", "json", "-o", out, self.timeline)
         self.report = json.loads(out.read_text())
         run(build / "bin" / "ranktrace-report", "--format", "json", "-o", out, merged)
         self.notes_before = [note["text"] for note in json.loads(out.read_text())["notes"]]
+        self.merged_said = run(build / "bin" / "ranktrace-merge", "--force", "-o", merged, *files)
+        again = run(build / "bin" / "ranktrace-align", merged)
+        assert again.count(" (as stored)") == len(files), f"merge and align differ: {again}"
 
     def offsets(self):
         """Of each rank: what is added to its stamps, and the bound at that place."""
@@ -100,6 +105,7 @@ def check_shifted(build, folder, docs, plain, seed):
     job = Job(build, folder, files)
     width_ns = check_offsets(job, shift_us)
     check_said(job, shift_us)
+    assert f"clocks: {len(docs)} of {len(docs)} ranks aligned by collectives, guaranteed +- " in job.merged_said
     far = max(range(len(docs)), key=lambda rank: abs(shift_us[rank] - shift_us[0]))
     assert len(claims_noted(job.notes_before)) == 1, job.notes_before
     assert f"are off, most those of rank {far}, by " in claims_noted(job.notes_before)[0], (far, job.notes_before)
@@ -132,6 +138,68 @@ def check_few(build, folder, docs):
             assert "; 1 collective in less than 1 s" in job.said, job.said
         else:
             assert set(states) == {"wall clock"} and set(bounds) == {None}, (states, bounds)
+            assert "clocks: no collectives tie the ranks: as the files' stamps claim" in job.merged_said, job.merged_said
+
+
+class Merged:
+    """What merge makes of a set of files by itself, with a report and a Chrome trace of it."""
+
+    def __init__(self, build, folder, docs):
+        files = [folder / f"bad{rank}.json.gz" for rank in range(len(docs))]
+        for path, doc in zip(files, docs):
+            write_shifted(path, doc, 0)
+        store, out = folder / "bad.rkt", folder / "bad.json"
+        done = subprocess.run([build / "bin" / "ranktrace-merge", "--force", "-o", store, *files], capture_output=True,
+                              text=True, timeout=120, check=False)
+        self.code, self.said, self.errors = done.returncode, done.stdout, done.stderr
+        run(build / "bin" / "ranktrace-report", "--format", "json", "-o", out, store)
+        self.report = json.loads(out.read_text())
+        run(build / "bin" / "ranktrace-export", "-o", folder / "trace.json", store)
+        events = json.loads((folder / "trace.json").read_text())["traceEvents"]
+        self.labels = {e["pid"] - 1: e["args"]["labels"] for e in events if e["name"] == "process_labels"}
+        self.waits = [e["args"]["wait_ns"] for e in events if "wait_ns" in e.get("args", {})]
+        self.states = [rank["align_state"] for rank in self.report["ranks"]]
+
+    def holds_nothing_for_aligned(self, ranks):
+        for rank in ranks:
+            assert self.states[rank] == "wall clock", self.states
+            assert self.report["ranks"][rank]["bound_ns"] is None, rank
+            assert self.labels[rank] == "clock: wall clock, +- unknown", self.labels
+        for collective in self.report["collectives"]:
+            if {part["rank"] for part in collective["ranks"]} & set(ranks):
+                assert collective["clock_gap_ns"] is None and not collective["is_clocked"], collective
+                assert not collective["start_spread_is_distinguishable"], collective
+
+
+def with_nccl(doc, change):
+    """A copy with the kernels of NCCL, in order of time, as change(place, event) gives them."""
+    kernels = sorted((e for e in doc["traceEvents"] if e.get("cat") == "kernel" and "nccl" in e["name"]),
+                     key=lambda event: event["ts"])
+    changed = {id(event): change(place, event) for place, event in enumerate(kernels)}
+    return {**doc, "traceEvents": [changed.get(id(event), event) for event in doc["traceEvents"]]}
+
+
+def check_contradiction(build, folder, docs):
+    """Rank 1 gets ahead within some ms, which no clock does: by 3 ms, and by so much that its collectives seem others."""
+    for jump_us in (3_000, 20_000):
+        bad = with_nccl(docs[1], lambda place, event: {**event, "ts": event["ts"] + (jump_us if place > 3 else 0)})
+        merged = Merged(build, folder, [docs[0], bad, *docs[2:]])
+        is_matched = merged.report["unmatched_count"] == 0
+        assert is_matched == ("the collectives contradict each other" in merged.errors), merged.errors
+        assert is_matched == (jump_us == 3_000), merged.report["unmatched_count"]
+        assert "aligned by collectives" not in merged.said, merged.said
+        merged.holds_nothing_for_aligned(range(len(docs)))
+        assert not [wait for wait in merged.waits if wait not in (None, "not distinguishable")], merged.waits
+
+
+def check_impossible_stamps(build, folder, docs):
+    """Those of rank 1's collectives are no time, or end before they begin: it is left out, the others are aligned."""
+    for what in ({"ts": 0}, {"dur": -5}):
+        merged = Merged(build, folder, [docs[0], with_nccl(docs[1], lambda place, event: {**event, **what}), *docs[2:]])
+        assert f"clocks: {len(docs) - 1} of {len(docs)} ranks aligned by collectives" in merged.said, merged.said
+        merged.holds_nothing_for_aligned([1])
+        assert set(merged.states[2:]) == {"from collectives"}, merged.states
+        assert merged.labels[2].startswith("clock: from collectives, +- "), merged.labels
 
 
 def main():
@@ -152,6 +220,8 @@ def main():
         for seed in range(3):
             check_shifted(build, folder, docs, plain, seed)
         check_few(build, folder, docs)
+        check_contradiction(build, folder, docs)
+        check_impossible_stamps(build, folder, docs)
     return 0
 
 

@@ -34,14 +34,14 @@ class Bugs:
     def __init__(self, build, folder):
         self.build, self.folder, self.faults, self.count = build, folder, [], 0
 
-    def report(self, *traces):
+    def report(self, *traces, options=()):
         """The report on these traces, and what merge said."""
         store = self.folder / "out.rkt"
         for old in self.folder.glob("rank*.json"):
             old.unlink()
         for i, one in enumerate(traces):
             (self.folder / f"rank{i}.json").write_text(json.dumps(one))
-        merge = subprocess.run([self.build / "bin" / "ranktrace-merge", "-f", "-o", store, *sorted(self.folder.glob("rank*.json"))],
+        merge = subprocess.run([self.build / "bin" / "ranktrace-merge", "-f", "-o", store, *options, *sorted(self.folder.glob("rank*.json"))],
                                capture_output=True, text=True, check=True)
         out = subprocess.run([self.build / "bin" / "ranktrace-report", "--format", "json", store], capture_output=True, text=True, check=True)
         result = json.loads(out.stdout)
@@ -167,10 +167,17 @@ def windows_begin_elsewhere(bugs):
 
 
 def clocks_of_hosts(bugs):
-    """BR-40: two hosts whose clocks differ: a rank seems to end before another began, and that is said."""
+    """BR-40: two hosts whose clocks differ: they are aligned and it is said by how much they were off; where they are not, a
+    rank seems to end before another began, and that is said."""
     def of(rank, shift):
         return trace([kernel(NCCL, i * 1000 + shift, 100, i + 1, 20) for i in range(20)], rank, 2, host_name=f"host{rank}")
-    bugs.holds("BR-40", bugs.report(of(0, 0), of(1, 350))["text"], "a rank ended before another began")
+    result = bugs.report(of(0, 0), of(1, 350))
+    bugs.holds("BR-40 said", result["merge"], "the stamps of 1 were off, most those of rank 1, by 350.")
+    bugs.equal("BR-40 states", [rank["align_state"] for rank in result["ranks"]], ["reference", "from collectives"])
+    bugs.equal("BR-40 spread", max(c["start_spread_ns"] for c in result["collectives"]) < 1000, True)
+    result = bugs.report(of(0, 0), of(1, 350), options=["--no-align"])
+    bugs.holds("BR-40 as claimed", result["text"], "a rank ended before another began")
+    bugs.equal("BR-40 states as claimed", {rank["align_state"] for rank in result["ranks"]}, {"wall clock"})
 
 
 def who_holds_up(bugs):

@@ -73,7 +73,7 @@ def check(build, files, folder):
     reports, source = [], files
     for turn in range(2):
         store, out = folder / f"{turn}.rkt", folder / f"{turn}.json"
-        said = run(build / "bin" / "ranktrace-merge", "--force", "-o", store, *source)
+        said = run(build / "bin" / "ranktrace-merge", "--force", "--no-align", "-o", store, *source)
         reports.append(without(json.loads(run(build / "bin" / "ranktrace-report", "--format", "json", store))))
         run(build / "bin" / "ranktrace-export", "--format", "chrome", "-o", out, store)
         source = [out]

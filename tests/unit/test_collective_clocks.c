@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which collectives say something of clocks, and what is made of it. */
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "tests/unit/rkt_test.h"
 
 #include "analysis/collective_clocks.h"
@@ -245,18 +248,57 @@ static void a_claim_is_disproved_beyond_the_bound_only(void **state)
             (int64_t)(r + 1) * 1000 * US, (int64_t)(r + 1) * 1000 * US + 50 * US);
     solve(&f);
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
-        const struct rkt_align_knot knot = {.offset_ns = CASES[i].claimed_ns};
-        const struct rkt_align_info claimed = {
-            .state = RKT_ALIGN_WALL_CLOCK, .knots = &knot, .knot_count = 1};
+        struct rkt_store_source source = f.run.traces[1].source;
         int64_t off_ns, bound_ns;
 
-        assert_int_equal(rkt_collective_clocks_disprove(rkt_collective_clocks_find(f.clocks, 11),
-                                                        &claimed, &off_ns, &bound_ns),
+        source.info.base_ns = CASES[i].claimed_ns;
+        assert_int_equal(rkt_collective_clocks_claim(
+                             &source, rkt_collective_clocks_find(f.clocks, 11), &off_ns, &bound_ns),
                          CASES[i].is_off);
         assert_in_range(off_ns - CASES[i].claimed_ns - 1000 * US + 20, 0, 40);
         assert_in_range(bound_ns, 52 * US, 52 * US + 20);
     }
     end(&f);
+}
+
+/* Of one host, or out of one file: as the stamps say, where that is possible; the bound knows no hosts. */
+static void a_claim_of_the_references_host_is_kept_where_it_is_possible(void **state)
+{
+    static const struct {
+        const char *what, *host, *file;
+        int64_t claimed_ns, offset_ns, bound_ns;
+    } CASES[] = {
+        {"another host", "node1", "b.json", -990 * US, -1000 * US, 52 * US},
+        {"the same host", "node0", "b.json", -990 * US, -990 * US, 62 * US},
+        {"the same file", "node1", "a.json", -1010 * US, -1010 * US, 62 * US},
+        {"the same host, which is not possible", "node0", "b.json", -900 * US, -1000 * US, 52 * US},
+        {"hosts that nobody knows", "", "b.json", -990 * US, -1000 * US, 52 * US},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        const struct rkt_align_knot *knot;
+        struct fixture f;
+
+        begin(&f, 2);
+        for (size_t r = 0; r < 2; r++) {
+            struct rkt_source_info *info = &f.run.traces[r].source.info;
+
+            (void)snprintf(info->host, sizeof(info->host), "%s",
+                           r == 1 || !CASES[i].host[0] ? CASES[i].host : "node0");
+            (void)snprintf(info->file, sizeof(info->file), "%s", r == 1 ? CASES[i].file : "a.json");
+            info->base_ns = r == 1 ? CASES[i].claimed_ns : 0;
+            add(&f, r, (struct fake_op){.func = RKT_NCCL_FUNC_ALLREDUCE, .count = 4},
+                (int64_t)(r + 1) * 1000 * US, (int64_t)(r + 1) * 1000 * US + 50 * US);
+        }
+        solve(&f);
+        knot = &rkt_collective_clocks_find(f.clocks, 11)->align.knots[0];
+        if (llabs(knot->offset_ns - CASES[i].offset_ns) > 40 ||
+            llabs(knot->bound_ns - CASES[i].bound_ns) > 40)
+            fail_msg("%s: %lld +- %lld", CASES[i].what, (long long)knot->offset_ns,
+                     (long long)knot->bound_ns);
+        end(&f);
+    }
 }
 
 static void impossible_collectives_tie_nobody(void **state)
@@ -304,6 +346,7 @@ int main(void)
         cmocka_unit_test(weak_matches_count_only_where_nothing_is_left_over),
         cmocka_unit_test(job_time_stays_that_of_the_references_file),
         cmocka_unit_test(a_claim_is_disproved_beyond_the_bound_only),
+        cmocka_unit_test(a_claim_of_the_references_host_is_kept_where_it_is_possible),
         cmocka_unit_test(impossible_collectives_tie_nobody),
         cmocka_unit_test(no_collective_is_no_alignment),
     };
