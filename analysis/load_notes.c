@@ -123,6 +123,12 @@ static enum rkt_status note_stamps(struct rkt_result *result, size_t position,
                               "rank %u: %zu pieces of GPU work start before their own launch; "
                               "device and host times do not fit there",
                               rank, trace->early_count);
+    if (status == RKT_OK && trace->hidden_count > 0)
+        status = rkt_add_note(result, arena, 1, err,
+                              "rank %u: after %zu launches of CUDA graphs the device worked on for "
+                              "%.3f ms without a record, as where nodes repeat (while): busy time "
+                              "is a lower bound, and some idle time is none",
+                              rank, trace->hidden_count, (double)trace->hidden_ns / 1e6);
     return status;
 }
 

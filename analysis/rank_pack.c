@@ -134,6 +134,8 @@ static const struct rkt_packed_member TRACE[] = {
     RKT_PACKED(struct rkt_rank_trace, middle_ns),
     RKT_PACKED(struct rkt_rank_trace, first_ns),
     RKT_PACKED(struct rkt_rank_trace, early_count),
+    RKT_PACKED(struct rkt_rank_trace, hidden_count),
+    RKT_PACKED(struct rkt_rank_trace, hidden_ns),
     RKT_PACKED(struct rkt_rank_trace, whole_graph_count),
     RKT_PACKED(struct rkt_rank_trace, has_sync_calls),
     RKT_PACKED(struct rkt_rank_trace, is_nccl_by_nvtx),

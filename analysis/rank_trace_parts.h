@@ -76,6 +76,9 @@ enum rkt_status rkt_rank_trace_join(struct rkt_rank_trace *trace,
 enum rkt_status rkt_rank_trace_link_ops(struct rkt_rank_trace *trace,
                                         const struct rkt_raw_events *events, struct rkt_error *err);
 
+/* hidden_count, hidden_ns. After join. */
+void rkt_rank_trace_find_hidden(struct rkt_rank_trace *trace);
+
 /* is_all_to_all, of kernels whose operation was not recorded. After link_ops. */
 enum rkt_status rkt_rank_trace_find_all_to_alls(struct rkt_rank_trace *trace,
                                                 struct rkt_error *err);

@@ -51,6 +51,7 @@ void rkt_rank_trace_count(struct rkt_rank_trace *trace)
         if (work->device_id < RKT_DEVICES_MAX)
             trace->work_counts[work->device_id]++;
     }
+    rkt_rank_trace_find_hidden(trace);
 }
 
 size_t rkt_rank_trace_bytes(const struct rkt_rank_trace *trace)

@@ -204,6 +204,24 @@ def graphs(bugs):
     bugs.equal("BR-112 idle", run["parts_ns"]["idle"]["unknown"], 9 * 50_000)
 
 
+def repeated_nodes(bugs):
+    """BR-113: of a node that a graph repeats the first turn alone is recorded: what follows is no idle time, and that is said."""
+    def call(name, ts, dur, corr=0):
+        return dict(launch(ts, dur, corr), name=name)
+    graph = [call("cudaGraphLaunch", 0, 10, 1), kernel("body", 20, 50, 1, **{"graph id": 1, "graph node id": 1})]
+    waits = [call("cudaStreamSynchronize", 15, 5000, 2), launch(5020, 5, 3), kernel("k", 5030, 10, 3)]
+    queued = [call("cudaMemcpyAsync", 15, 5, 2), dict(kernel("Memcpy DtoH (Device -> Pinned)", 6000, 10, 2), cat="gpu_memcpy")]
+    said = "after 1 launches of CUDA graphs the device worked on for"
+    bugs.holds("BR-113 the host waits", bugs.report(trace(graph + waits))["text"], f"{said} 4.945 ms")
+    bugs.holds("BR-113 at the end", bugs.report(trace(graph + waits[:1]))["text"], f"{said} 4.945 ms")
+    bugs.holds("BR-113 a copy is queued behind", bugs.report(trace(graph + queued))["text"], f"{said} 5.930 ms")
+    plain = [call("cudaLaunchKernel", 0, 10, 1), kernel("body", 20, 50, 1)]
+    late = [launch(5020, 5, 3), kernel("k", 5030, 10, 3)] # the host is busy: that is idle time
+    whole = [dict(kernel("body", 20, 4970, 1, **{"graph id": 1, "graph node id": 1}))]
+    for what, events in (("no graph", plain + waits), ("a late host", graph + late), ("all is recorded", graph[:1] + whole + waits)):
+        bugs.equal(f"BR-113 {what}", "worked on for" in bugs.report(trace(events))["text"], False)
+
+
 def names_of_kernels(bugs):
     """BR-91, BR-60, BR-106: by name comm is NCCL's own kernels alone; annotations are no work."""
     events = [kernel("hipBLASLt_gemm", 0, 10, 1), kernel(NCCL, 20, 10, 2),
@@ -221,7 +239,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         bugs = Bugs(build, pathlib.Path(folder))
         for check in (whole_microseconds, overlaps_on_a_stream, absurd_durations, before_its_launch, wrong_units, ids_of_ranks,
-                      work_of_the_last_step, windows_begin_elsewhere, clocks_of_hosts, who_holds_up, graphs, names_of_kernels):
+                      work_of_the_last_step, windows_begin_elsewhere, clocks_of_hosts, who_holds_up, graphs, repeated_nodes,
+                      names_of_kernels):
             check(bugs)
     print("\n".join(bugs.faults) or f"{bugs.count} results as they must be")
     return 1 if bugs.faults else 0
