@@ -58,7 +58,7 @@ enum rkt_clock_flag {
     RKT_CLOCK_STEPPED = 4,        /* more than one segment */
     RKT_CLOCK_BAD_BURSTS = 8,     /* some were left out: empty, or alone in a contradiction */
     RKT_CLOCK_ASYMMETRIC = 16,    /* the bursts disproved kappa */
-    RKT_CLOCK_SILENT = 32,        /* over a minute between two bursts */
+    RKT_CLOCK_SILENT = 32,        /* over a minute between two bursts, or without any of a hop */
     RKT_CLOCK_CONTRADICTORY = 64, /* too much was left out, or too many segments: no curve */
 };
 

@@ -68,10 +68,22 @@ static bool along_hops(const struct rkt_clock_path *path, int64_t local_ns,
     return true;
 }
 
+/* From here on an offset over hops that nobody measures any more is no match for a direct one. */
+#define FAR_WIDER 4
+
+static int64_t estimate_of(const struct rkt_clock_point *hops, const struct rkt_clock_point *direct)
+{
+    bool is_far =
+        (hops->upper_ns - hops->lower_ns) / FAR_WIDER > direct->upper_ns - direct->lower_ns;
+
+    return is_far ? direct->offset_ns : hops->offset_ns;
+}
+
 /* What both say; where they contradict each other, all that either says. */
 static void intersect(struct rkt_clock_point *point, const struct rkt_clock_point *other)
 {
     struct rkt_clock_point both = *point;
+    int64_t estimate_ns = estimate_of(point, other);
 
     both.lower_ns = max_ns(point->lower_ns, other->lower_ns);
     both.upper_ns = min_ns(point->upper_ns, other->upper_ns);
@@ -85,7 +97,7 @@ static void intersect(struct rkt_clock_point *point, const struct rkt_clock_poin
         both.likely_lower_ns = both.lower_ns;
         both.likely_upper_ns = both.upper_ns;
     }
-    both.offset_ns = min_ns(max_ns(point->offset_ns, both.lower_ns), both.upper_ns);
+    both.offset_ns = min_ns(max_ns(estimate_ns, both.lower_ns), both.upper_ns);
     *point = both;
 }
 
@@ -240,7 +252,7 @@ static bool init_times(struct times *times, size_t cap, struct rkt_arena *arena)
     return times->items != NULL;
 }
 
-/* The curve whose bursts get knots. */
+/* The curve whose bursts get knots, beside those of the direct one. */
 static const struct rkt_clock_curve *main_curve(const struct rkt_clock_path *path)
 {
     for (size_t i = 0; i < path->hop_count; i++) {
@@ -250,19 +262,30 @@ static const struct rkt_clock_curve *main_curve(const struct rkt_clock_path *pat
     return path->hop_count > 0 ? path->hops[0] : path->direct;
 }
 
+/* Hops that lead to the reference, and a direct way as well. */
+static bool has_direct_beside(const struct rkt_clock_path *path)
+{
+    return path->direct && path->direct->segment_count > 0 && main_curve(path) != path->direct;
+}
+
 static bool make_grid(const struct rkt_clock_path *path, struct rkt_arena *arena,
                       struct times *grid)
 {
     const struct rkt_clock_curve *main = main_curve(path);
+    bool has_both = has_direct_beside(path);
     size_t cap = 2 * vertex_count(main) + TIMES_PER_STEP * main->segment_count;
 
     for (size_t i = 0; i < path->hop_count; i++)
         cap += TIMES_PER_STEP * path->hops[i]->segment_count;
     if (path->direct)
         cap += TIMES_PER_STEP * path->direct->segment_count;
+    if (has_both)
+        cap += 2 * vertex_count(path->direct);
     if (!init_times(grid, cap, arena))
         return false;
     add_vertices(grid, main);
+    if (has_both)
+        add_vertices(grid, path->direct);
     for (size_t i = 0; i < path->hop_count; i++)
         add_steps(grid, path, path->hops[i], i);
     if (path->direct)
@@ -334,6 +357,9 @@ static bool make_bends(const struct rkt_clock_path *path, struct rkt_arena *aren
 
 /* ---- knots ---- */
 
+/* Of the lines of offset and bound, here and where they are read. */
+#define ROUNDING_NS 2
+
 /* Linear between two knots, rounded to what is less. */
 static int64_t line_ns(int64_t left_ns, int64_t right_ns, int64_t after_ns, int64_t length_ns)
 {
@@ -352,9 +378,10 @@ static void lift(struct rkt_align_knot *left, const struct rkt_clock_path *path,
     if (!rkt_clock_path_at(path, local_ns, &point))
         return;
     point.offset_ns = line_ns(left->offset_ns, right->offset_ns, after_ns, length_ns);
-    bound_ns = bound_of(&point) + 2 - line_ns(left->bound_ns, right->bound_ns, after_ns, length_ns);
-    likely_ns =
-        likely_of(&point) + 2 - line_ns(left->likely_ns, right->likely_ns, after_ns, length_ns);
+    bound_ns = bound_of(&point) + ROUNDING_NS -
+               line_ns(left->bound_ns, right->bound_ns, after_ns, length_ns);
+    likely_ns = likely_of(&point) + ROUNDING_NS -
+                line_ns(left->likely_ns, right->likely_ns, after_ns, length_ns);
     left->bound_ns += max_ns(bound_ns, 0);
     right->bound_ns += max_ns(bound_ns, 0);
     left->likely_ns += max_ns(likely_ns, 0);
@@ -388,8 +415,8 @@ static size_t make_knots(const struct rkt_clock_path *path, const struct times *
         if (rkt_clock_path_at(path, grid->items[i], &point))
             knots[count++] = (struct rkt_align_knot){.local_ns = (uint64_t)grid->items[i],
                                                      .offset_ns = point.offset_ns,
-                                                     .bound_ns = bound_of(&point),
-                                                     .likely_ns = likely_of(&point)};
+                                                     .bound_ns = bound_of(&point) + ROUNDING_NS,
+                                                     .likely_ns = likely_of(&point) + ROUNDING_NS};
     }
     return count;
 }
@@ -409,6 +436,9 @@ static void add_curve(struct rkt_align_info *align, const struct rkt_clock_curve
     align->noise_ppt =
         max_u32(align->noise_ppt, (uint32_t)(1000 * rkt_clock_noises[curve->noise_index]));
 }
+
+/* Nobody measured for longer than some bursts that failed. */
+#define LONG_NS INT64_C(60000000000)
 
 /* What a curve does outside its bursts. */
 struct ends {
@@ -430,6 +460,44 @@ static void add_ends(struct ends *ends, const struct rkt_clock_curve *curve)
     ends->growth_ppb += fmax(first->first_growth_ppb, last->last_growth_ppb) + 1;
 }
 
+/* The node's time of the first burst, or the last, of a curve that hop `hop` is or would be. */
+static int64_t end_time_ns(const struct rkt_clock_path *path, size_t hop,
+                           const struct rkt_clock_curve *curve, bool is_last)
+{
+    const struct rkt_clock_segment *segment =
+        &curve->segments[is_last ? curve->segment_count - 1 : 0];
+
+    return node_time_ns(path, hop, segment->vertices[is_last ? segment->count - 1 : 0].local_ns);
+}
+
+/* Whether a curve, of hop 0 or direct, goes on for LONG_NS where some hop was not measured any more. */
+static bool outlasts_hops(const struct rkt_clock_path *path, const struct rkt_clock_curve *curve,
+                          bool is_last)
+{
+    int64_t sign = is_last ? 1 : -1;
+    int64_t curve_ns = sign * end_time_ns(path, 0, curve, is_last);
+
+    for (size_t i = 0; i < path->hop_count; i++) {
+        if (curve_ns > sign * end_time_ns(path, i, path->hops[i], is_last) + LONG_NS)
+            return true;
+    }
+    return false;
+}
+
+/* Beside hops a direct way is measured rarely, which is no silence; a hop that ends before it is. */
+static void set_silence(struct rkt_align_info *align, const struct rkt_clock_path *path)
+{
+    bool is_silent = false;
+
+    for (size_t i = 0; i < path->hop_count; i++)
+        is_silent = is_silent || (path->hops[i]->flags & RKT_CLOCK_SILENT) != 0;
+    for (int is_last = 0; is_last < 2; is_last++)
+        is_silent = is_silent || outlasts_hops(path, path->direct, is_last) ||
+                    outlasts_hops(path, path->hops[0], is_last);
+    align->flags =
+        is_silent ? align->flags | RKT_CLOCK_SILENT : align->flags & ~(uint32_t)RKT_CLOCK_SILENT;
+}
+
 static void set_ends(struct rkt_align_info *align, const struct rkt_clock_path *path)
 {
     struct ends hops = {0}, direct = {0};
@@ -440,12 +508,16 @@ static void set_ends(struct rkt_align_info *align, const struct rkt_clock_path *
         add_ends(&direct, path->direct);
     if (main_curve(path) == path->direct)
         hops = direct;
-    /* an edge that comes from the direct bound leaves at the other's rate */
-    if (path->direct)
-        hops.growth_ppb =
-            fmax(hops.growth_ppb,
-                 direct.growth_ppb + fmax(fabs(direct.first_rate_ppb - hops.first_rate_ppb),
-                                          fabs(direct.last_rate_ppb - hops.last_rate_ppb)));
+    /* an edge that comes from the one bound leaves at the other's rate */
+    if (has_direct_beside(path)) {
+        hops.growth_ppb = fmax(hops.growth_ppb, direct.growth_ppb) +
+                          fmax(fabs(direct.first_rate_ppb - hops.first_rate_ppb),
+                               fabs(direct.last_rate_ppb - hops.last_rate_ppb));
+        if (outlasts_hops(path, path->direct, false))
+            hops.first_rate_ppb = direct.first_rate_ppb;
+        if (outlasts_hops(path, path->direct, true))
+            hops.last_rate_ppb = direct.last_rate_ppb;
+    }
     align->first_rate_ppb = (int32_t)lround(hops.first_rate_ppb);
     align->last_rate_ppb = (int32_t)lround(hops.last_rate_ppb);
     align->growth_ppb = (uint32_t)ceil(hops.growth_ppb);
@@ -463,6 +535,8 @@ enum rkt_status rkt_clock_path_align(const struct rkt_clock_path *path, struct r
         add_curve(&align, path->hops[i]);
     if (path->direct)
         add_curve(&align, path->direct);
+    if (has_direct_beside(path))
+        set_silence(&align, path);
     if (!main || main->segment_count == 0) {
         *align_out = align;
         return RKT_OK;

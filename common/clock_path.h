@@ -10,10 +10,11 @@
  * Along hops offsets add, and so do their bounds; the second hop is read at the time that the first
  * hop's clock showed, which is known as well as that hop's bound, times 200 ppm. Where the clock
  * was also measured against the reference directly, the truth is in both bounds, hence in what they
- * share.
+ * share. The offset is that of the hops, unless their bound is over four times as wide, as where a
+ * clock in between was not measured any more.
  *
- * An alignment is straight lines between knots. A knot stands at each burst of the first hop and in
- * each middle between two, where the bounds are widest; bounds are raised where a line would pass
+ * An alignment is straight lines between knots. A knot stands at each burst of the first hop and of what is
+ * direct, and in each middle between two, where the bounds are widest; bounds are raised where a line would pass
  * below what the path says at a bend of any of its curves, so that they hold in between, too.
  *
  * Threads: any; no state. Memory: the arena's.

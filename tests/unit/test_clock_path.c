@@ -25,17 +25,19 @@ struct clock {
     int64_t period_ns;
     size_t jump_after;
     int64_t jump_ns;
+    size_t burst_count; /* 0: BURSTS */
 };
 
 static void solve(struct fixture *f, size_t index, const struct clock *clock)
 {
     static const struct rkt_clock_params PARAMS = RKT_CLOCK_PARAMS_USUAL;
     struct rkt_clock_burst items[BURSTS];
-    struct rkt_clock_bursts bursts = {.items = items, .count = BURSTS};
+    struct rkt_clock_bursts bursts = {
+        .items = items, .count = clock->burst_count > 0 ? clock->burst_count : BURSTS};
     struct rkt_error err;
     uint64_t random = index + 1;
 
-    for (size_t k = 0; k < BURSTS; k++) {
+    for (size_t k = 0; k < bursts.count; k++) {
         int64_t local_ns = clock->first_ns + (int64_t)k * clock->period_ns;
         int64_t truth_ns, more_ns;
 
@@ -52,11 +54,11 @@ static void solve(struct fixture *f, size_t index, const struct clock *clock)
     assert_rkt_ok(rkt_clock_curve_solve(&bursts, &PARAMS, &f->arena, &f->curves[index], &err), err);
 }
 
-static const struct clock CHILD = {FIRST_NS, 7 * S, 9000, 16000, 10 * S, BURSTS, 0};
-static const struct clock PARENT = {FIRST_NS + 7 * S, -300 * S, -20000, 5000, 9 * S, BURSTS, 0};
+static const struct clock CHILD = {FIRST_NS, 7 * S, 9000, 16000, 10 * S, BURSTS, 0, 0};
+static const struct clock PARENT = {FIRST_NS + 7 * S, -300 * S, -20000, 5000, 9 * S, BURSTS, 0, 0};
 /* The parent's rate had 7 s for its own when the child's clock showed FIRST_NS. */
 static const struct clock DIRECT = {
-    FIRST_NS, 7 * S - 300 * S - 140000, -11000, 18000, 10 * S, BURSTS, 0};
+    FIRST_NS, 7 * S - 300 * S - 140000, -11000, 18000, 10 * S, BURSTS, 0, 0};
 
 static int make_fixture(void **state)
 {
@@ -170,6 +172,50 @@ static void what_was_measured_directly_is_intersected(void **state)
     check_lines(&both, &align);
 }
 
+/* The parent dies after 300 s, and rank 0 takes its place: nothing is as wide as over the parent. */
+static void a_parent_that_dies_is_followed_by_what_is_direct(void **state)
+{
+    struct fixture *f = *state;
+    const struct rkt_clock_path path = {
+        .hops = {&f->curves[0], &f->curves[1]}, .hop_count = 2, .direct = &f->curves[2]};
+    struct clock child = CHILD, parent = PARENT;
+    struct rkt_align_info align;
+
+    child.burst_count = 30;
+    parent.burst_count = 30;
+    solve(f, 0, &child);
+    solve(f, 1, &parent);
+    solve(f, 2, &DIRECT);
+    align = align_of(f, &path);
+    check_lines(&path, &align);
+    assert_in_range((uint64_t)(-align.last_rate_ppb), 10900, 11100);
+    assert_true(align.flags & RKT_CLOCK_SILENT);
+    for (int64_t after = 400; after < 950; after++) {
+        struct rkt_align_point line = rkt_align_at(&align, FIRST_NS + after * S);
+        int64_t truth_ns = DIRECT.offset_ns + after * DIRECT.rate_ppb;
+
+        assert_in_range(line.bound_ns, 5000, 30000);
+        assert_in_range(llabs(line.offset_ns - truth_ns), 0, 6000);
+    }
+}
+
+static void a_direct_way_that_is_measured_rarely_is_no_silence(void **state)
+{
+    struct fixture *f = *state;
+    const struct rkt_clock_path path = {
+        .hops = {&f->curves[0], &f->curves[1]}, .hop_count = 2, .direct = &f->curves[2]};
+    struct clock parent = PARENT, rare = DIRECT;
+
+    parent.period_ns = CHILD.period_ns;
+    rare.period_ns = 120 * S;
+    rare.burst_count = 9;
+    solve(f, 0, &CHILD);
+    solve(f, 1, &parent);
+    solve(f, 2, &rare);
+    assert_true(f->curves[2].flags & RKT_CLOCK_SILENT);
+    assert_false(align_of(f, &path).flags & RKT_CLOCK_SILENT);
+}
+
 static void ways_that_contradict_each_other_give_a_bound_over_both(void **state)
 {
     struct fixture *f = *state;
@@ -247,6 +293,8 @@ int main(void)
         CASE(the_lines_of_one_hop_hold_its_curve),
         CASE(offsets_and_bounds_of_hops_add),
         CASE(what_was_measured_directly_is_intersected),
+        CASE(a_parent_that_dies_is_followed_by_what_is_direct),
+        CASE(a_direct_way_that_is_measured_rarely_is_no_silence),
         CASE(ways_that_contradict_each_other_give_a_bound_over_both),
         CASE(a_step_of_any_clock_on_the_way_is_in_the_lines),
         CASE(without_a_hop_what_is_direct_counts_and_without_that_nothing),
