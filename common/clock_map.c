@@ -9,6 +9,8 @@
 /* The fastest that NTP slews a clock (adjtimex), hence the error that grows past the pairs. */
 #define SLEW_MAX_PPM 500
 #define PPM 1000000
+/* Steps back that are told apart, times two. */
+#define TWICES_MAX 256u
 /* An error past this says nothing: 36 years. */
 #define SANE_NS_MAX (1ll << 60)
 
@@ -20,9 +22,18 @@ struct point {
     int64_t error_ns;
 };
 
+/* Readings of a clock that was set back, some of which it gave twice. */
+struct twice {
+    int64_t from_ns; /* x */
+    int64_t to_ns;
+    int64_t error_ns; /* how far it was set back */
+};
+
 struct line {
     struct point *points; /* by x_ns, which are all different */
     size_t count;
+    struct twice *twices; /* two beside each step back */
+    size_t twice_count;
 };
 
 struct rkt_clock_map {
@@ -130,15 +141,69 @@ static void set_errors(struct line *line)
     }
 }
 
+/* More than TWICES_MAX count as one that reaches over all. */
+static void add_twice(struct line *line, struct twice twice)
+{
+    struct twice *first = &line->twices[0];
+
+    if (line->twice_count < TWICES_MAX) {
+        line->twices[line->twice_count++] = twice;
+        return;
+    }
+    for (size_t i = 1; i <= line->twice_count; i++) {
+        const struct twice *other = i < line->twice_count ? &line->twices[i] : &twice;
+
+        first->from_ns = min_ns(first->from_ns, other->from_ns);
+        first->to_ns = max_ns(first->to_ns, other->to_ns);
+        first->error_ns = max_ns(first->error_ns, other->error_ns);
+    }
+    line->twice_count = 1;
+}
+
+/*
+ * Between two pairs the clock was set back, nobody knows when: as far before the first reading and
+ * behind the second as it was set back, a reading may be of either side.
+ */
+static bool add_twices(struct line *line, enum rkt_clock_id clock_id, const struct rkt_event *pairs,
+                       size_t pair_count)
+{
+    line->twices = calloc(TWICES_MAX, sizeof(*line->twices));
+    for (size_t i = 1; line->twices && i < pair_count; i++) {
+        uint64_t before = other_clock_ns(&pairs[i - 1], clock_id);
+        uint64_t after = other_clock_ns(&pairs[i], clock_id);
+        int64_t raw_ns = clamp_ns((__int128)pairs[i].start_ns - pairs[i - 1].start_ns);
+        int64_t back_ns = clamp_ns((__int128)raw_ns - ((__int128)after - before));
+
+        if (before > RKT_TIME_MAX_NS || after > RKT_TIME_MAX_NS || raw_ns <= 0 ||
+            back_ns <= ppm_of(raw_ns, SLEW_MAX_PPM))
+            continue;
+        add_twice(line, (struct twice){(int64_t)before - back_ns, (int64_t)before, back_ns});
+        add_twice(line, (struct twice){(int64_t)after, (int64_t)after + back_ns, back_ns});
+    }
+    return line->twices != NULL;
+}
+
+/* The largest of what was set back where readings in [from, to] may be of either side; steps are few. */
+static int64_t twice_ns(const struct line *line, int64_t from_ns, int64_t to_ns)
+{
+    int64_t worst_ns = 0;
+
+    for (size_t i = 0; i < line->twice_count; i++) {
+        if (line->twices[i].from_ns <= to_ns && line->twices[i].to_ns >= from_ns)
+            worst_ns = max_ns(worst_ns, line->twices[i].error_ns);
+    }
+    return worst_ns;
+}
+
 /* RAW to `clock_id`, or back; sorted by x, as a clock that was set back has two times for one. */
 static enum rkt_status line_init(struct line *line, enum rkt_clock_id clock_id, bool from_raw,
                                  const struct rkt_event *pairs, size_t pair_count)
 {
     size_t kept = 0;
 
-    *line = (struct line){calloc(pair_count ? pair_count : 1, sizeof(*line->points)), 0};
-    if (!line->points)
-        return RKT_ERR_NOMEM;
+    *line = (struct line){.points = calloc(pair_count ? pair_count : 1, sizeof(*line->points))};
+    if (!line->points || (!from_raw && !add_twices(line, clock_id, pairs, pair_count)))
+        return RKT_ERR_NOMEM; /* the map frees it */
     for (size_t i = 0; i < pair_count; i++) {
         uint64_t other = other_clock_ns(&pairs[i], clock_id);
         uint64_t width = pairs[i].end_ns - pairs[i].start_ns;
@@ -164,6 +229,12 @@ static enum rkt_status line_init(struct line *line, enum rkt_clock_id clock_id, 
     line->count = kept;
     set_errors(line);
     return RKT_OK;
+}
+
+static void line_release(struct line *line)
+{
+    free(line->points);
+    free(line->twices);
 }
 
 /* Index of the last point at or before x; 0 when x is before all. */
@@ -218,6 +289,7 @@ static bool line_map(const struct line *line, int64_t x_ns, int64_t *y_ns_out,
                scale_ns(p[k + 1].d_ns - p[k].d_ns, x_ns - p[k].x_ns, p[k + 1].x_ns - p[k].x_ns);
         *error_ns_out = p[k].error_ns;
     }
+    *error_ns_out = clamp_ns((__int128)*error_ns_out + twice_ns(line, x_ns, x_ns));
     return rkt_add_i64(x_ns, d_ns, y_ns_out);
 }
 
@@ -307,9 +379,9 @@ void rkt_clock_map_destroy(struct rkt_clock_map *map)
 {
     if (!map)
         return;
-    free(map->realtime_to_raw.points);
-    free(map->monotonic_to_raw.points);
-    free(map->raw_to_rank.points);
+    line_release(&map->realtime_to_raw);
+    line_release(&map->monotonic_to_raw);
+    line_release(&map->raw_to_rank);
     free(map->knots);
     free(map);
 }
@@ -387,7 +459,7 @@ static int64_t worst_map_error(const struct rkt_clock_map *map, int64_t start_ns
         if (line->points[i].x_ns >= start_ns && line->points[i].x_ns < end_ns)
             worst_ns = max_ns(worst_ns, max_ns(line->points[i].half_ns, line->points[i].error_ns));
     }
-    return worst_ns;
+    return clamp_ns((__int128)worst_ns + twice_ns(line, start_ns, end_ns));
 }
 
 /* Both are widest at their points, not always at the same: the sum is on the safe side. */

@@ -104,6 +104,16 @@ static void keep(struct rkt_clock_pairs *pairs, const struct rkt_event *pair)
     pairs->monotonic = OPEN;
 }
 
+/* Whether the next pair is due without a bend. */
+static bool is_due(const struct rkt_clock_pairs *pairs, const struct rkt_event *pair)
+{
+    uint64_t distance_ns =
+        pairs->kept.start_ns - pairs->bend_ns + (uint64_t)RKT_CLOCK_PAIR_EVERY_NS;
+
+    return pair->start_ns - pairs->kept.start_ns >
+           (distance_ns < KEEP_EVERY_NS ? distance_ns : KEEP_EVERY_NS);
+}
+
 size_t rkt_clock_pairs_add(struct rkt_clock_pairs *pairs, const struct rkt_event *pair,
                            bool is_last, struct rkt_event out[2])
 {
@@ -114,9 +124,12 @@ size_t rkt_clock_pairs_add(struct rkt_clock_pairs *pairs, const struct rkt_event
     if (pairs->has_last && !fits(pairs, pair)) {
         out[count++] = pairs->last;
         keep(pairs, &pairs->last);
+        pairs->bend_ns = pairs->kept.start_ns;
     }
     /* two at once, so that there is a line */
-    if (pairs->kept_count < 2 || is_last || pair->start_ns - pairs->kept.start_ns > KEEP_EVERY_NS) {
+    if (pairs->kept_count == 0)
+        pairs->bend_ns = pair->start_ns;
+    if (pairs->kept_count < 2 || is_last || is_due(pairs, pair)) {
         out[count++] = *pair;
         keep(pairs, pair);
     } else {

@@ -9,7 +9,8 @@
  * pairs that say something are kept: of all lines from the pair kept last those count that pass
  * each pair since then within RKT_CLOCK_PAIR_LINE_NS, of REALTIME and of MONOTONIC. Where none
  * does any more the pair before is kept, so that a line between two kept pairs passes all those
- * left out; and one in ten seconds is kept in any case.
+ * left out. Since then a pair is kept after 0.2 s, 0.4 s and so on up to each ten seconds, so that a
+ * rate of some seconds has two lines, which are each other's witness (clock_map.c).
  *
  * Threads: one.
  */
@@ -30,6 +31,7 @@ struct rkt_pair_corridor {
 struct rkt_clock_pairs {
     struct rkt_event kept; /* the last */
     size_t kept_count;
+    uint64_t bend_ns;      /* where the line of today began */
     struct rkt_event last; /* behind it */
     bool has_last;
     struct rkt_pair_corridor real;

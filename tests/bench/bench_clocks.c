@@ -4,11 +4,14 @@
  * the same measurements: two tables, of all pass marks that need neither MPI nor a GPU, and of the
  * quantiles as they stand in common/doc/clocks.md.
  *
- *   bench_clocks [SEEDS [FIRST_SEED]]     default: 10 seeds from 2001 on
+ *   bench_clocks [SEEDS [FIRST_SEED [NAME]]]     default: 10 seeds from 2001 on
+ *
+ * NAME: only the goals with that in their names (tests/clocksim/goal.c), and not the second table.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/clocksim/goal.h"
 
@@ -47,7 +50,7 @@ static void print_figure(void *ctx, const struct sim_figure *figure)
     *bad_count += !is_good;
 }
 
-static size_t print_goals(uint64_t seed_count, uint64_t first_seed)
+static size_t print_goals(uint64_t seed_count, uint64_t first_seed, const char *name)
 {
     size_t bad_count = 0;
     const struct sim_trial trial = {.first_seed = first_seed,
@@ -57,8 +60,10 @@ static size_t print_goals(uint64_t seed_count, uint64_t first_seed)
 
     printf("| mark | of | figure | value | limit | | line from start to end | constant from the "
            "start |\n|---|---|---|---|---|---|---|---|\n");
-    for (size_t i = 0; i < SIM_GOAL_COUNT; i++)
-        sim_goals[i].reach(&trial);
+    for (size_t i = 0; i < SIM_GOAL_COUNT; i++) {
+        if (strstr(sim_goals[i].name, name))
+            sim_goals[i].reach(&trial);
+    }
     return bad_count;
 }
 
@@ -105,18 +110,24 @@ static void run_scenario(const struct scenario *scenario, uint64_t seed_count, u
     sim_marks_release(&marks);
 }
 
-int main(int argc, char **argv)
+static void print_scenarios(uint64_t seed_count, uint64_t first_seed)
 {
-    uint64_t seed_count = argc > 1 ? strtoull(argv[1], NULL, 10) : 10;
-    uint64_t first_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 2001;
-    size_t bad_count = print_goals(seed_count, first_seed);
-
     printf("\n" SIM_MARKS_COLUMNS " exchanges per node and hour | parent's core | solve |\n");
     for (size_t i = 0; i < SIM_MARKS_COLUMN_COUNT + 3; i++)
         printf("|---");
     printf("|\n");
     for (size_t i = 0; i < sizeof(SCENARIOS) / sizeof(SCENARIOS[0]); i++)
         run_scenario(&SCENARIOS[i], seed_count, first_seed);
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t seed_count = argc > 1 ? strtoull(argv[1], NULL, 10) : 10;
+    uint64_t first_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 2001;
+    size_t bad_count = print_goals(seed_count, first_seed, argc > 3 ? argv[3] : "");
+
+    if (argc <= 3)
+        print_scenarios(seed_count, first_seed);
     if (bad_count > 0)
         (void)fprintf(stderr, "bench_clocks: %zu figures are not within their limits\n", bad_count);
     return bad_count > 0;

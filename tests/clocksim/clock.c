@@ -142,6 +142,16 @@ static double jumped_ns(const struct sim_jump *jumps, double true_s)
     return sum;
 }
 
+/* Suspends that lie behind, and the part of one that is under way. */
+static double stood_ns(const struct sim_jump *jumps, double true_s)
+{
+    double sum = 0;
+
+    for (int i = 0; i < SIM_JUMPS_MAX && jumps[i].at_s > 0; i++)
+        sum += fmin(fmax((true_s - jumps[i].at_s) * 1e9, 0), jumps[i].ns);
+    return sum;
+}
+
 double sim_clock_at(const struct sim_clock *clock, double true_s)
 {
     double steady_ns = 1e9 * true_s + clock->skew_ppb * true_s;
@@ -152,7 +162,7 @@ double sim_clock_at(const struct sim_clock *clock, double true_s)
 
     return clock->first_ns + steady_ns + warm_ns + load_ns +
            on_grid(clock->phase_ns, clock->grid_count, true_s) -
-           jumped_ns(clock->model.jumps, true_s);
+           stood_ns(clock->model.jumps, true_s);
 }
 
 uint64_t sim_clock_raw_ns(const struct sim_clock *clock, double true_s)

@@ -20,7 +20,7 @@
 /* What changes a clock at a moment. */
 struct sim_jump {
     double at_s;
-    double ns; /* REALTIME: a step; RAW: by how much it falls behind */
+    double ns; /* REALTIME: a step; RAW: for how long it stands still */
 };
 
 struct sim_clock_model {

@@ -179,7 +179,7 @@ void sim_goal_levels(const struct sim_trial *trial)
     sim_trial_at_most(trial, 6, of, "parent's core, %", sum.busy_ratio * 100, 0.5);
     sim_trial_tell(trial, (struct sim_figure){.mark = 6,
                                               .of = of,
-                                              .what = "solved in, s",
+                                              .what = "solved in, s of a core",
                                               .value = solve_s,
                                               .most = 10,
                                               .line = (double)NAN,

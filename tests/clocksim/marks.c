@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/clock.h"
 #include "common/clock_map.h"
@@ -70,14 +71,14 @@ static void add_node(struct sim_marks *marks, const struct sim_run *run, size_t 
 void sim_marks_add(struct sim_marks *marks, const struct sim_run *run,
                    const struct rkt_clock_params *params)
 {
-    uint64_t start_ns = rkt_now_raw_ns();
+    uint64_t start_ns = rkt_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
     struct rkt_clock_tree *tree = sim_run_tree(run, params);
     const struct rkt_align_info *align;
     struct rkt_error err;
 
     for (size_t n = 0; n < run->model.node_count; n++)
         sim_must(rkt_clock_tree_align(tree, n, &align, &err), &err);
-    marks->solve_s += (double)(rkt_now_raw_ns() - start_ns) / 1e9;
+    marks->solve_s += (double)(rkt_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns) / 1e9;
     for (size_t n = 0; n < run->model.node_count; n++)
         marks->busy_ratio =
             fmax(marks->busy_ratio, run->nodes[n].busy_s / run->model.clock.duration_s);

@@ -35,7 +35,7 @@ struct sim_marks {
     uint64_t unaligned_count; /* nodes; likewise those of these flags */
     uint64_t silent_count;
     uint64_t stepped_count;
-    double solve_s;
+    double solve_s; /* of a core */
 };
 
 /* The columns of a table in Markdown that stand for every run: errors and bounds in us. */

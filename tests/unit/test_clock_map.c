@@ -147,6 +147,33 @@ static void a_clock_that_was_set_back_maps_within_its_error(void **state)
     rkt_clock_map_destroy(map);
 }
 
+/* 5 ms back, at any moment between the second pair and the third: each truth is within the error. */
+static void a_reading_that_a_clock_gave_twice_is_either(void **state)
+{
+    static const int64_t FIRST = 11 * SECOND;
+    const struct rkt_event pairs[] = {pair(1000000000, 0, (uint64_t)FIRST),
+                                      pair(1100000000, 0, (uint64_t)FIRST + 100000000),
+                                      pair(1200000000, 0, (uint64_t)FIRST + 195000000),
+                                      pair(1300000000, 0, (uint64_t)FIRST + 295000000)};
+    struct rkt_clock_map *map = map_of(RKT_CLOCK_MONOTONIC_RAW, pairs, 4, NULL);
+    int64_t error_ns;
+
+    (void)state;
+    for (int64_t step_ns = 1100000001; step_ns < 1200000000; step_ns += 4999999) {
+        for (int64_t at_ns = 1000000000; at_ns < 1300000000; at_ns += 777777) {
+            int64_t real_ns = FIRST + at_ns - 1000000000 - (at_ns >= step_ns ? 5000000 : 0);
+            int64_t raw_ns = to_rank(map, RKT_CLOCK_REALTIME, real_ns, &error_ns);
+
+            if (llabs(raw_ns - at_ns) > error_ns + 1)
+                fail_msg("set back at %lld: at %lld off by %lld, error %lld", (long long)step_ns,
+                         (long long)at_ns, (long long)(raw_ns - at_ns), (long long)error_ns);
+        }
+    }
+    (void)to_rank(map, RKT_CLOCK_REALTIME, FIRST + 90000000, &error_ns);
+    assert_int_equal(error_ns, 0); /* more than 5 ms from it nothing is in doubt */
+    rkt_clock_map_destroy(map);
+}
+
 static void past_the_last_pair_the_error_grows(void **state)
 {
     const struct rkt_event pairs[] = {pair(1 * SECOND, 80, 11 * SECOND),
@@ -320,6 +347,7 @@ int main(void)
         cmocka_unit_test(between_two_readings_nothing_was_left_out),
         cmocka_unit_test(a_stepped_clock_is_mapped_with_the_step_as_its_error),
         cmocka_unit_test(a_clock_that_was_set_back_maps_within_its_error),
+        cmocka_unit_test(a_reading_that_a_clock_gave_twice_is_either),
         cmocka_unit_test(past_the_last_pair_the_error_grows),
         cmocka_unit_test(the_error_bound_holds_on_random_walks),
         cmocka_unit_test(mapping_keeps_the_order_of_stamps),

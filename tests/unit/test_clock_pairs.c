@@ -76,7 +76,7 @@ static void steady_clocks_need_few_pairs_and_stay_exact(void **state)
     size_t count = run(&course, kept);
 
     (void)state;
-    assert_in_range(count, 3, 12);
+    assert_in_range(count, 3, 18);
     assert_int_equal(kept[0].start_ns, 100 * MS);
     assert_int_equal(kept[count - 1].start_ns, 60000 * MS);
     assert_in_range(
@@ -90,9 +90,9 @@ static void what_is_left_out_is_near_the_line(void **state)
         struct course course;
         size_t most; /* of 600 */
     } CASES[] = {
-        {"readings jitter by 20 ns", {.slew_ppm = 12.5, .jitter_ns = 20}, 12},
-        {"the rate grows", {.slew_ppm = -40, .steered_ppm = 0.2}, 60},
-        {"both", {.steered_ppm = -0.1, .jitter_ns = 20}, 60},
+        {"readings jitter by 20 ns", {.slew_ppm = 12.5, .jitter_ns = 20}, 18},
+        {"the rate grows", {.slew_ppm = -40, .steered_ppm = 0.2}, 120},
+        {"both", {.steered_ppm = -0.1, .jitter_ns = 20}, 120},
         {"readings jitter by 200 ns", {.jitter_ns = 200}, 600},
     };
 
