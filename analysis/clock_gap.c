@@ -109,7 +109,7 @@ static bool is_last_told(const struct rkt_result *result, const struct rkt_colle
     return true;
 }
 
-static bool all_wait_for_all(const struct rkt_collective *collective)
+bool rkt_clock_gap_all_wait(const struct rkt_collective *collective)
 {
     switch ((enum rkt_nccl_func)collective->func) {
     case RKT_NCCL_FUNC_UNKNOWN:
@@ -139,7 +139,7 @@ static bool is_clock_better(const struct rkt_collective *collective)
     if (gap_ns == RKT_NA)
         return false;
     return gap_ns <= collective->end_spread_ns - gap_ns ||
-           (!all_wait_for_all(collective) && gap_ns <= collective->transfer_ns);
+           (!rkt_clock_gap_all_wait(collective) && gap_ns <= collective->transfer_ns);
 }
 
 void rkt_clock_gap_judge(const struct rkt_result *result, struct rkt_collective *collective)

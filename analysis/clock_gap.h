@@ -27,6 +27,9 @@ bool rkt_clock_gap_blurs(int64_t difference_ns, int64_t gap_ns);
 /* The same of who came last: all members are here, and nobody leads by more than the clocks may be off. */
 bool rkt_clock_gap_blurs_last(const struct rkt_collective *collective);
 
+/* Nobody's part ends before everybody's began. */
+bool rkt_clock_gap_all_wait(const struct rkt_collective *collective);
+
 /*
  * Of a collective whose times are measured: its gap, whether its last rank is distinguishable, and by
  * what its waits are told. Unaligned clocks tell nothing.

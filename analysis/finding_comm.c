@@ -232,22 +232,32 @@ static int64_t waits_of(const struct rkt_window *window, size_t rank, const void
     return window->is_host_view ? 0 : window->parts.comm_wait_ns;
 }
 
+/* As far as the clocks tell. */
+static void describe_last(const struct rkt_last_arriver *last, char *text, size_t text_bytes)
+{
+    if (last->collective_count > 0)
+        (void)snprintf(text, text_bytes, "the most frequent comes last to %u of %u collectives",
+                       last->last_count, last->collective_count);
+    else
+        (void)snprintf(text, text_bytes, "who comes last is not distinguishable in any collective");
+}
+
 /* Ranks wait, but not for one rank in most steps. */
 static enum rkt_status find_imbalance(struct rkt_finder *finder)
 {
-    const struct rkt_last_arriver *last = &finder->result->last_arriver;
     struct rkt_loss loss = rkt_comm_loss_of(finder, waits_of);
     enum rkt_severity severity;
+    char who[96];
 
     if (!rkt_severity_of(&loss, &severity))
         return RKT_OK;
+    describe_last(&finder->result->last_arriver, who, sizeof(who));
     return rkt_add_finding(finder, "imbalance", severity, &loss,
                            "balance the ranks' work: lengths of samples, experts, stages; look at "
                            "who comes last in the steps that take longest",
                            "Ranks wait for the last of them to arrive, and it is not the same one "
-                           "from step to step; the most frequent comes last to %u of %u "
-                           "collectives",
-                           last->last_count, last->collective_count)
+                           "from step to step; %s",
+                           who)
                ? RKT_OK
                : RKT_ERR_NOMEM;
 }

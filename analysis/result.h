@@ -170,6 +170,17 @@ struct rkt_whole_rank {
     size_t selected_count; /* of its steps; without steps 1 where some of it is selected */
 };
 
+/* How waits by the clock and from durations differ (wait_check.h). */
+struct rkt_wait_check {
+    size_t count;      /* collectives; 0: the rest means nothing */
+    int64_t offset_ns; /* above 0: its clock is ahead, or it ends later */
+    int64_t noise_ns;
+    bool is_off; /* by more than clocks' bounds and noise */
+    bool has_drift;
+    double drift_ppb; /* of its stamps against the lowest rank's */
+    double drift_noise_ppb;
+};
+
 struct rkt_rank_result {
     uint32_t rank;
     struct rkt_rank_trace *trace;           /* may be thin: rkt_trace_open gives the whole one */
@@ -201,6 +212,7 @@ struct rkt_rank_result {
     enum rkt_align_state align_state;
     int64_t bound_ns;  /* worst guaranteed ± to the reference over the run; -1 unknown */
     int64_t likely_ns; /* worst likely ± */
+    struct rkt_wait_check wait_check;
 };
 
 enum rkt_match_confidence {

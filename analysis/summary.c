@@ -12,6 +12,7 @@
 #include "analysis/stages.h"
 #include "analysis/steady.h"
 #include "analysis/step_table.h"
+#include "analysis/wait_check.h"
 #include "common/units.h"
 
 /* One ratio of a step; a row of the table of headline numbers. */
@@ -303,7 +304,9 @@ enum rkt_status rkt_summarise(struct rkt_result *result, struct rkt_arena *arena
     memset(&result->summary, 0, sizeof(result->summary));
     fill_sums(result);
     rkt_summarise_clocks(result);
-    status = fill_step(result, arena, err);
+    status = rkt_check_waits(result, err);
+    if (status == RKT_OK)
+        status = fill_step(result, arena, err);
     if (status == RKT_OK)
         status = fill_ratios(result, err);
     if (status == RKT_OK)
@@ -312,5 +315,7 @@ enum rkt_status rkt_summarise(struct rkt_result *result, struct rkt_arena *arena
         status = note_step_counts(result, arena, err);
     if (status == RKT_OK)
         status = note_causality(result, arena, err);
+    if (status == RKT_OK)
+        status = rkt_note_wait_check(result, arena, err);
     return status;
 }

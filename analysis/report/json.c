@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdio.h>
 
 #include "analysis/clock_gap.h"
@@ -212,6 +213,24 @@ static void put_allocator(struct rkt_json *json, const struct rkt_allocator_use 
     rkt_json_end(json);
 }
 
+/* null: there is no such collective. */
+static void put_wait_check(struct rkt_json *json, const struct rkt_wait_check *check)
+{
+    if (check->count == 0) {
+        rkt_json_null(json, "wait_check");
+        return;
+    }
+    rkt_json_begin_object(json, "wait_check");
+    rkt_json_u64(json, "count", check->count);
+    rkt_json_known(json, "offset_ns", check->offset_ns);
+    rkt_json_known(json, "noise_ns", check->noise_ns);
+    rkt_json_bool(json, "is_off", check->is_off);
+    rkt_json_double(json, "drift_ppb", check->has_drift ? check->drift_ppb : (double)NAN);
+    rkt_json_double(json, "drift_noise_ppb",
+                    check->has_drift ? check->drift_noise_ppb : (double)NAN);
+    rkt_json_end(json);
+}
+
 static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result *rank)
 {
     rkt_json_begin_object(json, NULL);
@@ -223,6 +242,7 @@ static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result 
     rkt_json_text(json, "align_state", rkt_align_state_name(rank->align_state));
     rkt_json_known(json, "bound_ns", rank->bound_ns < 0 ? RKT_NA : rank->bound_ns);
     rkt_json_known(json, "likely_ns", rank->likely_ns < 0 ? RKT_NA : rank->likely_ns);
+    put_wait_check(json, &rank->wait_check);
     rkt_json_text(json, "step_source", rkt_step_source_name(rank->step_source));
     rkt_json_text(json, "phase_source", rkt_phase_source_name(rank->phase_source));
     put_capture_windows(json, rank->trace);

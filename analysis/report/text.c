@@ -165,10 +165,20 @@ static void describe_waits(const struct rkt_result *result, char *text, size_t t
     if (clocked == result->collective_count)
         text[0] = '\0';
     else if (clocked == 0)
-        (void)snprintf(text, text_bytes, "; waits are from durations");
+        (void)snprintf(text, text_bytes, "; waits from durations");
     else
-        (void)snprintf(text, text_bytes, "; waits are by it in %zu of %zu collectives", clocked,
+        (void)snprintf(text, text_bytes, "; waits by it in %zu of %zu", clocked,
                        result->collective_count);
+}
+
+/* Of ranks that collectives align: whether these last long enough to tell. */
+static const char *describe_drift(const struct rkt_result *result)
+{
+    for (size_t r = 1; r < result->rank_count; r++) {
+        if (result->ranks[r].wait_check.has_drift)
+            return "";
+    }
+    return "; drift not observable";
 }
 
 static void print_clock_line(const struct rkt_result *result, FILE *out)
@@ -197,8 +207,8 @@ static void print_clock_line(const struct rkt_result *result, FILE *out)
         rkt_text_line(out, "clock: aligned, guaranteed +- %s, likely +- %s%s",
                       rkt_cell_duration(worst_ns).text, rkt_cell_duration(likely_ns).text, waits);
     else if (counts[RKT_ALIGN_COLLECTIVES] > 0)
-        rkt_text_line(out, "clock: aligned by collectives alone, guaranteed +- %s%s",
-                      rkt_cell_duration(worst_ns).text, waits);
+        rkt_text_line(out, "clock: from collectives, guaranteed +- %s%s%s",
+                      rkt_cell_duration(worst_ns).text, describe_drift(result), waits);
     else
         rkt_text_line(out, "clock: the same for all ranks");
 }

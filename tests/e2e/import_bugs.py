@@ -66,7 +66,7 @@ class Bugs:
         elif isinstance(value, list):
             for inner in value:
                 self.no_negative_part(inner, name)
-        elif isinstance(value, (int, float)) and name.endswith("_ns") and name not in ("late_ns", "excess_ns") and value < 0:
+        elif isinstance(value, (int, float)) and name.endswith("_ns") and name not in ("late_ns", "excess_ns", "offset_ns") and value < 0:
             self.faults.append(f"{name} is {value}")
 
     def equal(self, what, have, want):

@@ -11,6 +11,7 @@ rkt_test(unit_match SOURCES test_match.c fake_run.c LINK rkt_analysis LABELS uni
 rkt_test(unit_match_align SOURCES test_match_align.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_clock_check SOURCES test_clock_check.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_clock_gap SOURCES test_clock_gap.c fake_run.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_wait_check SOURCES test_wait_check.c fake_run.c LINK rkt_analysis m LABELS unit)
 rkt_test(unit_set_apart SOURCES test_set_apart.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_collective_clocks SOURCES test_collective_clocks.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_collective SOURCES test_collective.c fake_run.c LINK rkt_analysis LABELS unit)

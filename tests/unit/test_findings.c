@@ -265,6 +265,12 @@ static void waits_for_no_rank_in_particular_are_an_imbalance(void **state)
     TAKE(&run, 0, comm_wait_ns, 6 * MS);
     TAKE(&run, 1, comm_wait_ns, 8 * MS);
     assert_int_equal(must_find(find(&run), "imbalance")->save_ns, 6 * MS);
+    assert_non_null(strstr(must_find(find(&run), "imbalance")->what,
+                           "who comes last is not distinguishable in any collective"));
+    run.result.last_arriver =
+        (struct rkt_last_arriver){.rank = 1, .last_count = 3, .collective_count = 8};
+    assert_non_null(strstr(must_find(find(&run), "imbalance")->what,
+                           "the most frequent comes last to 3 of 8 collectives"));
     fake_run_release(&run);
 }
 
