@@ -27,17 +27,20 @@ struct rkt_strtab {
 /* Eight bytes at a time, each mixed into all bits: kernels have names of hundreds of bytes. */
 static uint32_t hash_of(const char *text, size_t len_bytes)
 {
+    const char *end = text + len_bytes;
     uint64_t hash = len_bytes;
     uint64_t word = 0;
 
-    for (; len_bytes >= sizeof(word); text += sizeof(word), len_bytes -= sizeof(word)) {
+    for (; text + sizeof(word) < end; text += sizeof(word)) {
         memcpy(&word, text, sizeof(word));
         hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
         hash ^= hash >> 32;
     }
-    word = 0;
-    for (size_t i = 0; i < len_bytes; i++)
-        word = word << 8 | (uint8_t)text[i];
+    if (len_bytes >= sizeof(word)) /* the last eight, some of them a second time */
+        memcpy(&word, end - sizeof(word), sizeof(word));
+    else
+        for (; text < end; text++)
+            word = word << 8 | (uint8_t)*text;
     hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
     return (uint32_t)(hash >> 32);
 }

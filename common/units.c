@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/digits.h"
+
 struct unit {
     const char *name;
     uint64_t factor;
@@ -66,6 +68,23 @@ bool rkt_parse_i64(const char *text, int64_t *out)
     return true;
 }
 
+/* Onto the sum, as many as there are; false when it does not fit. */
+static bool push_digits(uint64_t *sum, const char **at, const char *end)
+{
+    uint64_t eight;
+
+    while (end - *at >= RKT_EIGHT_DIGITS && *sum < UINT64_MAX / RKT_EIGHT_DIGITS_RANGE &&
+           rkt_eight_digits(*at, &eight)) {
+        *sum = *sum * RKT_EIGHT_DIGITS_RANGE + eight;
+        *at += RKT_EIGHT_DIGITS;
+    }
+    for (; *at < end && is_digit(**at); (*at)++) {
+        if (!push_digit(sum, **at))
+            return false;
+    }
+    return true;
+}
+
 /* A decimal: digits * 10^exponent. */
 struct decimal {
     uint64_t digits;
@@ -77,13 +96,11 @@ struct decimal {
 static bool read_decimal(const char *text, const char *end, struct decimal *out)
 {
     struct decimal d = {.rest = text};
-    bool has_digit = false;
+    bool has_digit;
 
-    for (; d.rest < end && is_digit(*d.rest); d.rest++) {
-        has_digit = true;
-        if (!push_digit(&d.digits, *d.rest))
-            return false;
-    }
+    if (!push_digits(&d.digits, &d.rest, end))
+        return false;
+    has_digit = d.rest > text;
     if (d.rest < end && *d.rest == '.') {
         for (d.rest++; d.rest < end && is_digit(*d.rest); d.rest++) {
             has_digit = true;

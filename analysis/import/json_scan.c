@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/digits.h"
+
 static const char REPLACEMENT[3] = {'\xef', '\xbf', '\xbd'}; /* U+FFFD */
 
 static bool is_blank(char c)
@@ -420,8 +422,15 @@ size_t rkt_json_unescape(const char *token, size_t len, char *out)
 bool rkt_json_to_u64(const char *token, size_t len, uint64_t *out)
 {
     uint64_t value = 0;
+    uint64_t eight;
+    size_t i = 0;
 
-    for (size_t i = 0; i < len; i++) {
+    for (; i < (size_t)2 * RKT_EIGHT_DIGITS && len - i >= RKT_EIGHT_DIGITS; i += RKT_EIGHT_DIGITS) {
+        if (!rkt_eight_digits(token + i, &eight))
+            return false;
+        value = value * RKT_EIGHT_DIGITS_RANGE + eight;
+    }
+    for (; i < len; i++) {
         if (token[i] < '0' || token[i] > '9' || __builtin_mul_overflow(value, 10, &value) ||
             __builtin_add_overflow(value, (uint64_t)(token[i] - '0'), &value))
             return false;

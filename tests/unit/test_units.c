@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/rkt_test.h"
 
+#include <stdlib.h>
+
+#include "common/digits.h"
 #include "common/units.h"
 
 #define REFUSED UINT64_MAX
@@ -132,6 +135,27 @@ static void printed_numbers_have_four_digits_and_a_unit(void **state)
     assert_string_equal(rkt_format_bytes(25u << 20, buf, sizeof(buf)), "25.00 MiB");
 }
 
+static void eight_digits_are_taken_at_once_and_nothing_else(void **state)
+{
+    char text[] = "90817263";
+    uint64_t value = 1;
+
+    (void)state;
+    for (size_t i = 0; i < 8; i++) {
+        char digit = text[i];
+
+        for (int c = 0; c < 256; c++) {
+            bool is_digit = c >= '0' && c <= '9';
+
+            text[i] = (char)c;
+            value = 1;
+            assert_int_equal(rkt_eight_digits(text, &value), is_digit);
+            assert_int_equal(value, is_digit ? strtoull(text, NULL, 10) : 1);
+        }
+        text[i] = digit;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +163,7 @@ int main(void)
         cmocka_unit_test(sizes_know_both_kinds_of_unit),
         cmocka_unit_test(microseconds_become_nanoseconds_exactly),
         cmocka_unit_test(whole_numbers_are_strict),
+        cmocka_unit_test(eight_digits_are_taken_at_once_and_nothing_else),
         cmocka_unit_test(printed_numbers_have_four_digits_and_a_unit),
     };
 
