@@ -53,23 +53,12 @@ void rkt_json_note_damage(struct rkt_json_stats *stats, const char *text, size_t
     stats->damaged_bytes += bytes;
 }
 
-void rkt_json_note_merged(struct rkt_json_stats *stats, const struct rkt_json_object *event,
-                          uint64_t position)
+static void note_merged(struct rkt_json_stats *stats, uint64_t position, uint64_t count)
 {
-    uint64_t count = 0;
-
-    for (size_t i = 0; i < event->count; i++) {
-        const struct rkt_json_field *field = &event->fields[i];
-
-        count += field->key_bytes == 2 && field->key[0] == 'p' && field->key[1] == 'h' &&
-                 !field->in_args;
-    }
-    if (count < 2)
-        return;
     if (stats->first_damage == UINT64_MAX)
         stats->first_damage = position;
-    note_place(stats, position, 0, count - 1);
-    stats->damaged_count += count - 1;
+    note_place(stats, position, 0, count);
+    stats->damaged_count += count;
 }
 
 static bool holds_event(const char *text, size_t len)
@@ -77,23 +66,43 @@ static bool holds_event(const char *text, size_t len)
     return memmem(text, len, "\"ph\"", 4) != NULL;
 }
 
-bool rkt_json_hides_events(struct rkt_json_parser *parser, const struct rkt_json_object *event)
+static bool is_nested(const struct rkt_json_field *field)
 {
-    const char *end = event->text_end;
-    bool is_suspect = event->unread && end - event->unread > UNREAD_BYTES_USUAL &&
-                      holds_event(event->unread, (size_t)(end - event->unread));
+    return field->value_bytes > NESTED_BYTES_USUAL && !field->is_text;
+}
+
+static bool hides_events(struct rkt_json_parser *parser, const struct rkt_json_object *event)
+{
+    bool is_suspect = event->unread && event->text_end - event->unread > UNREAD_BYTES_USUAL &&
+                      holds_event(event->unread, (size_t)(event->text_end - event->unread));
 
     for (size_t i = 0; i < event->count; i++) {
         const struct rkt_json_field *field = &event->fields[i];
 
-        is_suspect |= field->value_bytes > NESTED_BYTES_USUAL && !field->is_text &&
-                      holds_event(field->value, field->value_bytes);
+        is_suspect |= is_nested(field) && holds_event(field->value, field->value_bytes);
     }
-    if (!is_suspect)
+    return is_suspect &&
+           !rkt_json_is_object(parser, event->text, (size_t)(event->text_end - event->text));
+}
+
+bool rkt_json_check_event(struct rkt_json_stats *stats, struct rkt_json_parser *parser,
+                          const struct rkt_json_object *event, uint64_t position)
+{
+    bool has_nested = event->unread != NULL;
+    uint64_t phase_count = 0;
+
+    for (size_t i = 0; i < event->count; i++) {
+        const struct rkt_json_field *field = &event->fields[i];
+
+        has_nested |= is_nested(field);
+        phase_count += field->key_bytes == 2 && field->key[0] == 'p' && field->key[1] == 'h' &&
+                       !field->in_args;
+    }
+    if (has_nested && hides_events(parser, event))
         return false;
-    while (end > event->text && end[-1] != '}')
-        end--;
-    return !rkt_json_is_object(parser, event->text, (size_t)(end - event->text));
+    if (phase_count > 1)
+        note_merged(stats, position, phase_count - 1);
+    return true;
 }
 
 enum rkt_status rkt_json_refuse(const char *text, size_t len, struct rkt_error *err)

@@ -63,11 +63,11 @@ static bool give_event(void *ctx, const struct rkt_json_object *event)
 {
     struct rkt_json_reading *reading = ctx;
 
-    if (rkt_json_hides_events(reading->parser, event)) {
+    if (!rkt_json_check_event(reading->stats, reading->parser, event,
+                              rkt_json_window_position(&reading->window))) {
         reading->has_doubt = true;
         return false;
     }
-    rkt_json_note_merged(reading->stats, event, rkt_json_window_position(&reading->window));
     reading->stats->event_count++;
     reading->status = reading->handler->event(reading->handler->ctx, event, reading->err);
     return reading->status == RKT_OK;

@@ -11,12 +11,14 @@
  *          Tokens point into the text: strings without their quotes and with their escapes as
  *          they are, everything else (also whole arrays and objects) as written.
  * Threads: one at a time per parser.
- * Speed:   simdjson picks the best instruction set at run time for its first pass, which finds all
- *          tokens; raw tokens leave nothing to do for the part that is bound at compile time.
+ * Speed:   simdjson's first pass, which checks the characters and finds all tokens with the best
+ *          instruction set at run time, is all that is used of it: raw tokens are told apart by
+ *          what it found. What a key means is asked once per key and not once per field.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,10 +28,11 @@ extern "C" {
 
 struct rkt_json_field {
     const char *key; /* without quotes, escapes as they are */
-    size_t key_bytes;
     const char *value;
     size_t value_bytes;
-    bool is_text; /* a string: value is what stands between its quotes */
+    uint32_t key_bytes;
+    uint16_t meaning; /* of the key, as the parser's user has it */
+    bool is_text;     /* a string: value is what stands between its quotes */
     bool in_args;
 };
 
@@ -37,13 +40,17 @@ struct rkt_json_object {
     const struct rkt_json_field *fields;
     size_t count;
     const char *text;     /* its '{' */
-    const char *text_end; /* behind its '}', or at what follows that */
+    const char *text_end; /* behind its '}' */
     const char *unread;   /* args that nobody wanted; NULL: none */
 };
 
 struct rkt_json_parser;
 
-struct rkt_json_parser *rkt_json_parser_create(void); /* NULL when memory is out */
+/* What a key means: any number, always the same for the same key. */
+typedef uint16_t (*rkt_json_meaning_fn)(const char *key, size_t bytes, bool in_args);
+
+/* `meaning_of` NULL: fields have the meaning 0. NULL when memory is out. */
+struct rkt_json_parser *rkt_json_parser_create(rkt_json_meaning_fn meaning_of);
 void rkt_json_parser_destroy(struct rkt_json_parser *parser);
 
 struct rkt_json_object_visitor {

@@ -103,7 +103,7 @@ static enum rkt_status read_member(struct reader *reader, size_t key_end)
     size_t end = 0;
     char c;
 
-    member.key_bytes = key_end - window->at - 2;
+    member.key_bytes = (uint32_t)(key_end - window->at - 2);
     if (member.key_bytes > sizeof(key))
         member.key_bytes = sizeof(key);
     memcpy(key, window->text + window->at + 1, member.key_bytes);
@@ -265,7 +265,7 @@ enum rkt_status rkt_json_read(struct rkt_text_source *source, size_t window_byte
     if (window_bytes < RKT_JSON_WINDOW_BYTES_MIN)
         return rkt_fail(err, RKT_ERR_INVALID, "a window of %zu bytes is too small", window_bytes);
     status = rkt_json_window_init(&reading->window, source, window_bytes, err);
-    reading->parser = rkt_json_parser_create();
+    reading->parser = rkt_json_parser_create(handler->meaning_of);
     if (status == RKT_OK && !reading->parser)
         status = rkt_fail(err, RKT_ERR_NOMEM, "no memory to parse JSON");
     if (status == RKT_OK)

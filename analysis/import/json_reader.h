@@ -24,7 +24,7 @@
 #include "analysis/import/text_source.h"
 #include "common/status.h"
 
-#define RKT_JSON_WINDOW_BYTES (1u << 20)
+#define RKT_JSON_WINDOW_BYTES (256u << 10) /* stays in a core's own cache */
 #define RKT_JSON_WINDOW_BYTES_MIN 256u
 #define RKT_JSON_VALUE_BYTES_MAX (64u << 20) /* one event, or one other member */
 
@@ -36,6 +36,7 @@ struct rkt_json_handler {
     /* A member beside traceEvents; the field's tokens as in json_objects.h. */
     enum rkt_status (*member)(void *ctx, const struct rkt_json_field *member,
                               struct rkt_error *err);
+    rkt_json_meaning_fn meaning_of; /* of the keys of events; NULL: all 0 */
 };
 
 #define RKT_JSON_PLACES_MAX 16u

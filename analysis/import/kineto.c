@@ -59,10 +59,8 @@ static bool wants_args(void *ctx, const struct rkt_json_field *fields, size_t co
 
     (void)ctx;
     for (size_t i = 0; i < count; i++) {
-        enum rkt_kineto_key key = rkt_kineto_event_key(fields[i].key, fields[i].key_bytes);
-
-        if (key <= RKT_KEY_NAME)
-            of[key] = &fields[i];
+        if (fields[i].meaning <= RKT_KEY_NAME)
+            of[fields[i].meaning] = &fields[i];
     }
     if (!of[RKT_KEY_PH] || !of[RKT_KEY_NAME])
         return true; /* args come first in this file */
@@ -149,18 +147,21 @@ static enum rkt_status take_event(void *ctx, const struct rkt_json_object *event
                                   struct rkt_error *err)
 {
     struct rkt_kineto *kineto = ctx;
-    struct rkt_kineto_fields fields;
+    struct rkt_kineto_fields *fields = &kineto->fields;
+    enum rkt_status status;
 
     if (is_arrow(event)) {
         kineto->facts.fates[RKT_FATE_FLOW]++;
         return RKT_OK;
     }
-    rkt_kineto_pick(event->fields, event->count, &fields);
-    fields.unread = event->unread;
-    fields.unread_end = event->text_end;
-    if (kineto->options.is_peek)
-        return peek_event(kineto, &fields);
-    return take_phase(kineto, phase_of(fields.of[RKT_KEY_PH]), &fields, err);
+    rkt_kineto_pick(event->fields, event->count, fields);
+    fields->unread = event->unread;
+    fields->unread_end = event->text_end;
+    status = kineto->options.is_peek
+                 ? peek_event(kineto, fields)
+                 : take_phase(kineto, phase_of(fields->of[RKT_KEY_PH]), fields, err);
+    rkt_kineto_clear(fields);
+    return status;
 }
 
 /* "schema 1, CUPTI 18": the writer's version is nowhere said outright. */
@@ -280,7 +281,8 @@ enum rkt_status rkt_kineto_read(struct rkt_kineto *kineto, struct rkt_text_sourc
                                 int64_t shift_ns, struct rkt_trace_facts *facts_out,
                                 struct rkt_error *err)
 {
-    struct rkt_json_handler handler = {kineto, wants_args, take_event, take_member};
+    struct rkt_json_handler handler = {kineto, wants_args, take_event, take_member,
+                                       rkt_kineto_meaning};
     enum rkt_status status = begin_file(kineto, shift_ns, err);
 
     if (status == RKT_OK)
@@ -317,7 +319,7 @@ enum rkt_status rkt_kineto_create(const struct rkt_kineto_options *options,
     kineto->names = rkt_source_writer_strtab(writer);
     kineto->first_ns = UINT64_MAX;
     kineto->free_open = RKT_KINETO_OPEN_NONE;
-    kineto->parser = rkt_json_parser_create();
+    kineto->parser = rkt_json_parser_create(NULL);
     kineto->tracks = rkt_strtab_create();
     kineto->shapes = rkt_strtab_create();
     kineto->correlations = rkt_strtab_create();

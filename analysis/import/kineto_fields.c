@@ -58,7 +58,7 @@ static const struct key_name *const ARG_KEYS[] = {
 #define WORD(a, b, c, d) \
     ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
-enum rkt_kineto_key rkt_kineto_event_key(const char *key, size_t bytes)
+static enum rkt_kineto_key event_key(const char *key, size_t bytes)
 {
     uint32_t word = 0;
 
@@ -99,20 +99,24 @@ static enum rkt_kineto_key arg_key(const char *key, size_t bytes)
     return RKT_KEY_COUNT;
 }
 
+uint16_t rkt_kineto_meaning(const char *key, size_t bytes, bool in_args)
+{
+    return (uint16_t)(in_args ? arg_key(key, bytes) : event_key(key, bytes));
+}
+
 void rkt_kineto_pick(const struct rkt_json_field *fields, size_t count,
                      struct rkt_kineto_fields *out)
 {
-    memset(out, 0, sizeof(*out));
     out->all = fields;
     out->all_count = count;
-    for (size_t i = 0; i < count; i++) {
-        enum rkt_kineto_key key = fields[i].in_args
-                                      ? arg_key(fields[i].key, fields[i].key_bytes)
-                                      : rkt_kineto_event_key(fields[i].key, fields[i].key_bytes);
+    for (size_t i = 0; i < count; i++)
+        out->of[fields[i].meaning] = &fields[i];
+}
 
-        if (key != RKT_KEY_COUNT)
-            out->of[key] = &fields[i];
-    }
+void rkt_kineto_clear(struct rkt_kineto_fields *fields)
+{
+    for (size_t i = 0; i < fields->all_count; i++)
+        fields->of[fields->all[i].meaning] = NULL;
 }
 
 bool rkt_kineto_u64(const struct rkt_kineto_fields *fields, enum rkt_kineto_key key, uint64_t *out)

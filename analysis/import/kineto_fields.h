@@ -67,19 +67,21 @@ enum rkt_kineto_key {
 };
 
 struct rkt_kineto_fields {
-    const struct rkt_json_field *of[RKT_KEY_COUNT]; /* NULL: absent */
-    const struct rkt_json_field *all;               /* as they were given */
+    const struct rkt_json_field *of[RKT_KEY_COUNT + 1]; /* NULL: absent; last: any other key */
+    const struct rkt_json_field *all;                   /* as they were given */
     size_t all_count;
     const char *unread; /* args that were passed over, up to unread_end; NULL: none */
     const char *unread_end;
 };
 
-/* Which key of an event, not of its args, this is; RKT_KEY_COUNT: none of them. */
-enum rkt_kineto_key rkt_kineto_event_key(const char *key, size_t bytes);
+/* Which key this is, for the JSON reader; RKT_KEY_COUNT: none of them. */
+uint16_t rkt_kineto_meaning(const char *key, size_t bytes, bool in_args);
 
-/* Of two fields of one name the last counts. */
+/* By their meaning; of two fields of one the last counts. `out` has none yet; see `clear`. */
 void rkt_kineto_pick(const struct rkt_json_field *fields, size_t count,
                      struct rkt_kineto_fields *out);
+/* Takes out what was picked last, which the parser has not touched yet: less work than all. */
+void rkt_kineto_clear(struct rkt_kineto_fields *fields);
 
 /* False, *out untouched: absent or no such number. A number in quotes is one. */
 bool rkt_kineto_u64(const struct rkt_kineto_fields *fields, enum rkt_kineto_key key, uint64_t *out);

@@ -72,6 +72,7 @@ struct rkt_kineto {
     /* of the file that is being read */
     struct rkt_trace_facts facts;
     struct rkt_kineto_times times;
+    struct rkt_kineto_fields fields; /* of an event; empty between them */
     int64_t shift_ns;
     uint32_t window;              /* files read before it */
     uint32_t correlation_base;    /* added to its plain ids */

@@ -435,7 +435,7 @@ static enum rkt_status take_event(void *ctx, const struct rkt_json_object *objec
                                   struct rkt_error *err)
 {
     struct own *own = ctx;
-    struct rkt_kineto_fields fields;
+    struct rkt_kineto_fields fields = {0};
     const struct rkt_json_field *ph;
     uint64_t pid;
 
@@ -474,7 +474,7 @@ static bool take_other_data(void *ctx, const struct rkt_json_object *object)
     struct own *own = ctx;
     struct rkt_json_object_visitor visitor = {own, NULL, take_listed_rank};
     const struct rkt_json_field *ranks = find(object, "ranks");
-    struct rkt_json_parser *parser = ranks ? rkt_json_parser_create() : NULL;
+    struct rkt_json_parser *parser = ranks ? rkt_json_parser_create(NULL) : NULL;
     struct rkt_json_progress progress;
 
     if (parser)
@@ -517,13 +517,13 @@ static bool begins_as_ours(const char *path)
 size_t rkt_own_trace_count_parts(const char *path)
 {
     struct own own = {.parser = NULL};
-    struct rkt_json_handler handler = {&own, NULL, take_event, take_member};
+    struct rkt_json_handler handler = {&own, NULL, take_event, take_member, rkt_kineto_meaning};
     struct rkt_text_source *source = NULL;
     struct rkt_json_stats stats;
 
     if (!begins_as_ours(path) || rkt_text_source_open(path, &source, NULL) != RKT_OK)
         return 0;
-    own.parser = rkt_json_parser_create();
+    own.parser = rkt_json_parser_create(NULL);
     if (own.parser)
         (void)rkt_json_read(source, PEEK_WINDOW_BYTES, &handler, &stats, NULL);
     rkt_json_parser_destroy(own.parser);
@@ -538,11 +538,11 @@ enum rkt_status rkt_own_trace_read(struct rkt_text_source *source, size_t part,
     struct own own = {.writer = writer,
                       .names = rkt_source_writer_strtab(writer),
                       .shapes = rkt_strtab_create(),
-                      .parser = rkt_json_parser_create(),
+                      .parser = rkt_json_parser_create(NULL),
                       .facts = {.first_ns = UINT64_MAX, .is_trace = true},
                       .err = err,
                       .part = part};
-    struct rkt_json_handler handler = {&own, NULL, take_event, take_member};
+    struct rkt_json_handler handler = {&own, NULL, take_event, take_member, rkt_kineto_meaning};
     enum rkt_status status = RKT_OK;
 
     if (!own.shapes || !own.parser)

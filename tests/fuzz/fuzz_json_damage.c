@@ -197,7 +197,7 @@ static size_t count_known(const struct trace *trace)
 static void check(const struct trace *trace, size_t window_bytes)
 {
     struct seen seen = {.trace = trace};
-    struct rkt_json_handler handler = {&seen, NULL, take_event, take_member};
+    struct rkt_json_handler handler = {&seen, NULL, take_event, take_member, NULL};
     struct rkt_text_source *source = rkt_text_source_from_memory(trace->text, trace->len);
     struct rkt_json_stats stats;
     size_t whole = 0;
