@@ -33,10 +33,10 @@ function(rkt_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 120 SKIP_RETURN_CODE 77)
 endfunction()
 
-# rkt_script_test(<name> <script> LABELS ... [TIMEOUT s] [PROCESSORS n]) - a script that gets the
-# build folder as its argument; exit code 77 is a skip, whose reason it prints
+# rkt_script_test(<name> <script> LABELS ... [ARGS ...] [TIMEOUT s] [PROCESSORS n]) - a script that
+# gets the build folder as its first argument; exit code 77 is a skip, whose reason it prints
 function(rkt_script_test name script)
-  cmake_parse_arguments(arg "" "TIMEOUT;PROCESSORS" "LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;PROCESSORS" "LABELS;ARGS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -44,7 +44,8 @@ function(rkt_script_test name script)
   if(slow IN_LIST arg_LABELS) # runs under 'ctest -C slow' only
     set(when CONFIGURATIONS slow)
   endif()
-  add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${PROJECT_BINARY_DIR} ${when})
+  add_test(NAME ${name} ${when}
+           COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${PROJECT_BINARY_DIR} ${arg_ARGS})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
                        SKIP_RETURN_CODE 77)
   if(arg_PROCESSORS)

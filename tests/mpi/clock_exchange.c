@@ -22,6 +22,7 @@
 #include "common/clock.h"
 #include "common/clock_tree.h"
 #include "common/options.h"
+#include "common/run_message.h"
 #include "common/transport.h"
 #include "tests/clocksim/marks.h"
 
@@ -298,6 +299,51 @@ static bool judge(const struct program *program)
     return is_good;
 }
 
+/* ---- the end ---- */
+
+/* What the other side sent before it was done: nobody goes into MPI_Finalize with messages on their way. */
+static void take_rest(const struct program *program, enum rkt_tag tag)
+{
+    uint8_t buf[RKT_CLOCK_MESSAGE_BYTES_MAX];
+    struct rkt_arrival arrival;
+
+    while (rkt_transport_receive(program->transport, tag, buf, sizeof(buf), &arrival, NULL) ==
+           RKT_OK) {
+    }
+}
+
+static void say_done(const struct program *program, bool is_good)
+{
+    struct rkt_error err = {0};
+    int peer = 1 - rkt_transport_rank(program->transport);
+
+    must(rkt_transport_send(program->transport, peer, RKT_TAG_CONTROL_UP, &is_good, sizeof(is_good),
+                            &err),
+         &err);
+}
+
+static void wait_done(const struct program *program)
+{
+    struct rkt_arrival arrival;
+    bool is_good;
+
+    while (rkt_transport_receive(program->transport, RKT_TAG_CONTROL_UP, &is_good, sizeof(is_good),
+                                 &arrival, NULL) == RKT_AGAIN) {
+        check_limit(program);
+        nap(program);
+    }
+}
+
+/* Both are done; then what either sent has come. */
+static void part(const struct program *program, enum rkt_tag tag)
+{
+    take_rest(program, tag);
+    while (rkt_transport_progress(program->transport)) {
+        check_limit(program);
+        take_rest(program, tag);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct program program = {0};
@@ -316,12 +362,14 @@ int main(int argc, char **argv)
     }
     if (rkt_transport_rank(program.transport) == 0) {
         answer(&program);
+        say_done(&program, true);
+        part(&program, RKT_TAG_CLOCK_UP);
     } else {
         probe(&program);
         is_good = judge(&program);
-        must(rkt_transport_send(program.transport, 0, RKT_TAG_CONTROL_UP, &is_good, sizeof(is_good),
-                                &err),
-             &err);
+        say_done(&program, is_good);
+        wait_done(&program);
+        part(&program, RKT_TAG_CLOCK_DOWN);
     }
     free(program.exchanges);
     rkt_transport_destroy(program.transport, true);

@@ -28,7 +28,8 @@ rkt_test(unit_clock_tree SOURCES test_clock_tree.c LINK rkt_common LABELS unit)
 rkt_test(unit_align_at SOURCES test_align_at.c LINK rkt_common LABELS unit)
 rkt_test(unit_clock_redo SOURCES test_clock_redo.c store_maker.c sample.c LINK rkt_clocksim LABELS unit)
 rkt_test(unit_clock_marks SOURCES test_clock_marks.c LINK rkt_clocksim LABELS unit)
-if(TARGET unit_clock_marks) # ten seeds each
+if(TARGET unit_clock_marks) # hours of many clocks; and of ten seeds each
+  set_tests_properties(unit_clock_marks PROPERTIES TIMEOUT 600)
   add_test(NAME unit_clock_marks_all COMMAND unit_clock_marks all CONFIGURATIONS slow)
   set_tests_properties(unit_clock_marks_all PROPERTIES LABELS "unit;slow" TIMEOUT 3600)
 endif()
