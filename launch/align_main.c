@@ -117,6 +117,7 @@ static void print_claim(const struct rkt_store_source *source, const struct rkt_
                      rkt_format_duration(bound_ns, text[1], sizeof(text[1])));
 }
 
+/* The drift is the clock's, above 0 where it is fast: the offset's rate is its negative. */
 static void print_tie(const struct rkt_store_source *source, const struct rkt_clock_tie *tie)
 {
     if (tie->align.state == RKT_ALIGN_REFERENCE)
@@ -129,8 +130,8 @@ static void print_tie(const struct rkt_store_source *source, const struct rkt_cl
     else if (tie->rate_min_ppb > tie->rate_max_ppb)
         (void)printf("; its drift changes");
     else
-        (void)printf("; drift %.1f to %.1f ppm", (double)tie->rate_min_ppb / 1e3,
-                     (double)tie->rate_max_ppb / 1e3);
+        (void)printf("; drift %.1f to %.1f ppm", (double)-tie->rate_max_ppb / 1e3,
+                     (double)-tie->rate_min_ppb / 1e3);
 }
 
 static void print_flags(uint32_t flags)

@@ -202,11 +202,57 @@ def check_impossible_stamps(build, folder, docs):
         assert merged.labels[2].startswith("clock: from collectives, +- "), merged.labels
 
 
+NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+
+
+def drifting_job(seconds, drift_ppm):
+    """Two ranks, 60 AllReduces in so many seconds to which either may be last; rank 1's clock is 5 ms ahead and drifts."""
+    made_up, docs = random.Random(5), []
+    begins = [[1_700_000_000_000_000 + k * seconds * 1e6 / 60 + made_up.randrange(100) for _ in range(2)]
+              for k in range(60)]
+    for rank in range(2):
+        events = []
+        for seq, starts in enumerate(begins):
+            args = {"device": rank, "stream": 20, "correlation": seq + 1, "Collective name": "allreduce", "In msg nelems": 1000,
+                    "Out msg nelems": 1000, "dtype": "Float", "Group size": 2, "Process Group Name": "0",
+                    "Process Group Ranks": "[0, 1]", "Seq": seq}
+            end = max(starts) + 20 + made_up.random()
+            off = rank * (5_000 + (starts[rank] - begins[0][0]) * drift_ppm / 1e6)
+            events.append({"ph": "X", "cat": "kernel", "name": NCCL, "pid": rank, "tid": 20, "args": args,
+                           "ts": round(starts[rank] + off, 3), "dur": round(end - starts[rank], 3)})
+        docs.append({"schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events})
+    return docs
+
+
+def check_drift(build, folder):
+    """It is told where collectives span a second; in less it is said that it is not observable."""
+    for seconds, drift_ppm in ((6, 20), (6, -35), (6, 0), (0.5, 20)):
+        merged = Merged(build, folder, drifting_job(seconds, drift_ppm))
+        assert "clocks: 2 of 2 ranks aligned by collectives" in merged.said, merged.said + merged.errors
+        check = merged.report["ranks"][1]["wait_check"]
+        notes = [note["text"] for note in merged.report["notes"] if "its stamps drift against rank 0's by" in note["text"]]
+        said = run(build / "bin" / "ranktrace-align", folder / "bad.rkt").splitlines()[1]
+        page = run(build / "bin" / "ranktrace-report", folder / "bad.rkt")
+        is_observable = seconds > 1
+        assert ("drift not observable" in said) == ("drift not observable" in page) == (not is_observable), said + page
+        assert len(notes) == (is_observable and drift_ppm != 0), notes
+        if is_observable:
+            low, high = (float(word) for word in said.split("; drift ")[1].split(" ppm")[0].split(" to "))
+            assert low <= drift_ppm <= high, said
+            assert abs(check["drift_ppb"] - drift_ppm * 1000) <= 3 * check["drift_noise_ppb"] + 100, check
+        else:
+            assert check["drift_ppb"] is None, check
+        for collective in merged.report["collectives"]:
+            assert collective["clock_gap_ns"] < 200_000, collective["clock_gap_ns"]
+
+
 def main():
     build = pathlib.Path(sys.argv[1])
     if not (build / "bin" / "ranktrace-merge").exists():
         print("skipped: this build has no ranktrace-merge (no simdjson)")
         return 77
+    with tempfile.TemporaryDirectory() as name:
+        check_drift(build, pathlib.Path(name))
     source = SHARED / "data" / "param_dlrm_kineto_8rank"
     if not source.is_dir():
         print(f"skipped: no {source}")
