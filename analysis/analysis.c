@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "analysis/collective_link.h"
 #include "analysis/exposed.h"
 #include "analysis/finding.h"
 #include "analysis/load.h"
@@ -47,7 +48,9 @@ static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_stor
         return status;
     rkt_measure_collectives(result);
     rkt_set_apart(result);
-    status = rkt_compare_windows(result, &analysis->arena, err);
+    status = rkt_find_links(result, err);
+    if (status == RKT_OK)
+        status = rkt_compare_windows(result, &analysis->arena, err);
     leave_out_unrecorded(result);
     if (status == RKT_OK)
         status = rkt_split_exposed(result, err);

@@ -246,6 +246,9 @@ struct rkt_collective {
     const char *comm_name; /* "" unknown */
     uint8_t func;          /* enum rkt_nccl_func */
     uint8_t confidence;    /* enum rkt_match_confidence */
+    uint8_t algo;          /* enum rkt_nccl_algo, as NCCL tells it; 0 unknown */
+    uint8_t proto;         /* enum rkt_nccl_proto, likewise */
+    uint32_t host_count;   /* over how many hosts its ranks are spread; 0 not told */
     bool is_bucket;
     uint32_t bucket_index; /* RKT_INDEX_NONE */
     uint32_t step;         /* index of the step on its first participant; RKT_INDEX_NONE */

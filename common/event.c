@@ -75,6 +75,22 @@ const char *rkt_nccl_func_name(enum rkt_nccl_func func)
     return name_at(FUNC_NAMES, COUNT(FUNC_NAMES), (size_t)func);
 }
 
+const char *rkt_nccl_algo_name(enum rkt_nccl_algo algo)
+{
+    static const char *const NAMES[] = {
+        "unknown", "Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT",
+    };
+
+    return name_at(NAMES, COUNT(NAMES), (size_t)algo);
+}
+
+const char *rkt_nccl_proto_name(enum rkt_nccl_proto proto)
+{
+    static const char *const NAMES[] = {"unknown", "LL", "LL128", "Simple"};
+
+    return name_at(NAMES, COUNT(NAMES), (size_t)proto);
+}
+
 const char *rkt_loss_reason_name(enum rkt_loss_reason reason)
 {
     return name_at(LOSS_NAMES, COUNT(LOSS_NAMES), (size_t)reason);

@@ -261,6 +261,8 @@ static inline bool rkt_loss_is_of_records(unsigned reason)
 const char *rkt_event_kind_name(enum rkt_event_kind kind);
 const char *rkt_copy_kind_name(enum rkt_copy_kind kind);       /* "HtoD" */
 const char *rkt_nccl_func_name(enum rkt_nccl_func func);       /* "AllReduce" */
+const char *rkt_nccl_algo_name(enum rkt_nccl_algo algo);       /* "Ring" */
+const char *rkt_nccl_proto_name(enum rkt_nccl_proto proto);    /* "LL128" */
 const char *rkt_loss_reason_name(enum rkt_loss_reason reason); /* "ring_full" */
 const char *rkt_counter_name(enum rkt_counter counter);        /* "sm_active" */
 const char *rkt_counter_unit(enum rkt_counter counter);        /* "0.01%", "bytes/s", "MHz" */

@@ -12,6 +12,17 @@ struct member {
     const struct rkt_collective *collective;
 };
 
+struct rooms {
+    int64_t *numbers; /* one for each rank of each collective, and more */
+    size_t *by_rank;
+};
+
+/* Within a host, or between several; 0 where that is not told. */
+static int scope_of(const struct rkt_collective *collective)
+{
+    return collective->host_count > 1 ? 2 : (int)collective->host_count;
+}
+
 static int compare_kinds(const struct rkt_collective *a, const struct rkt_collective *b)
 {
     int names = strcmp(a->func_name, b->func_name);
@@ -20,14 +31,35 @@ static int compare_kinds(const struct rkt_collective *a, const struct rkt_collec
         return names;
     if (a->participant_count != b->participant_count)
         return a->participant_count < b->participant_count ? -1 : 1;
-    return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? -1 : 1;
+    return scope_of(a) - scope_of(b);
+}
+
+static int compare_links(const struct rkt_collective *a, const struct rkt_collective *b)
+{
+    if (a->comm_id != b->comm_id)
+        return a->comm_id < b->comm_id ? -1 : 1;
+    if (a->host_count != b->host_count)
+        return a->host_count < b->host_count ? -1 : 1;
+    if (a->algo != b->algo)
+        return (int)a->algo - b->algo;
+    return (int)a->proto - b->proto;
+}
+
+static int compare_for(enum rkt_grouping grouping, const struct rkt_collective *a,
+                       const struct rkt_collective *b)
+{
+    int kinds = compare_kinds(a, b);
+
+    return kinds != 0 || grouping == RKT_GROUP_KINDS ? kinds : compare_links(a, b);
 }
 
 static int compare_members(const void *a, const void *b)
 {
     const struct rkt_collective *x = ((const struct member *)a)->collective;
     const struct rkt_collective *y = ((const struct member *)b)->collective;
-    int kinds = compare_kinds(x, y);
+    int kinds = compare_for(RKT_GROUP_LINKS, x, y); /* in which those of a kind are neighbours */
 
     return kinds != 0 ? kinds : (x > y) - (x < y);
 }
@@ -39,7 +71,7 @@ static int compare_groups(const void *a, const void *b)
 
     if (x->total_ns != y->total_ns)
         return x->total_ns > y->total_ns ? -1 : 1;
-    return compare_kinds(x->first, y->first);
+    return compare_for(RKT_GROUP_LINKS, x->first, y->first);
 }
 
 /* The last rank's start must say something of the rank: beyond the clocks, and not queued. */
@@ -146,47 +178,52 @@ static size_t list_members(const struct rkt_result *result, struct member *membe
     return count;
 }
 
-static size_t fill_groups(const struct rkt_result *result, struct member *members, int64_t *room,
-                          size_t *by_rank, struct rkt_collective_group *groups)
+/* `members` are `count`, in order. */
+static size_t fill_groups(const struct rkt_result *result, enum rkt_grouping grouping,
+                          const struct member *members, size_t count, struct rooms *rooms,
+                          struct rkt_collective_group *groups)
 {
-    size_t count = list_members(result, members);
     size_t group_count = 0;
 
     for (size_t at = 0; at < count;) {
         struct rkt_collective_group *group = &groups[group_count++];
         size_t next = at + 1;
 
-        while (next < count && compare_kinds(members[at].collective, members[next].collective) == 0)
+        while (next < count &&
+               compare_for(grouping, members[at].collective, members[next].collective) == 0)
             next++;
         memset(group, 0, sizeof(*group));
-        measure_group(&members[at], next - at, room, group);
-        count_last(&members[at], next - at, by_rank, result->rank_count, group);
+        measure_group(&members[at], next - at, rooms->numbers, group);
+        count_last(&members[at], next - at, rooms->by_rank, result->rank_count, group);
         at = next;
     }
     return group_count;
 }
 
-enum rkt_status rkt_group_collectives(const struct rkt_result *result,
+enum rkt_status rkt_group_collectives(const struct rkt_result *result, enum rkt_grouping grouping,
                                       struct rkt_collective_group **groups_out, size_t *count_out,
                                       struct rkt_error *err)
 {
     size_t count = result->collective_count;
     struct member *members = calloc(count + 1, sizeof(*members));
     struct rkt_collective_group *groups = calloc(count + 1, sizeof(*groups));
-    int64_t *room = calloc(count_participants(result) + count + 1, sizeof(*room));
-    size_t *by_rank = calloc(result->rank_count + 1, sizeof(*by_rank));
+    struct rooms rooms = {
+        .numbers = calloc(count_participants(result) + count + 1, sizeof(*rooms.numbers)),
+        .by_rank = calloc(result->rank_count + 1, sizeof(*rooms.by_rank)),
+    };
     enum rkt_status status = RKT_OK;
 
-    if (members == NULL || groups == NULL || room == NULL || by_rank == NULL) {
+    if (members == NULL || groups == NULL || rooms.numbers == NULL || rooms.by_rank == NULL) {
         free(groups);
         status = rkt_fail(err, RKT_ERR_NOMEM, "no memory to group %zu collectives", count);
     } else {
-        *count_out = fill_groups(result, members, room, by_rank, groups);
+        count = list_members(result, members);
+        *count_out = fill_groups(result, grouping, members, count, &rooms, groups);
         qsort(groups, *count_out, sizeof(*groups), compare_groups);
         *groups_out = groups;
     }
     free(members);
-    free(room);
-    free(by_rank);
+    free(rooms.numbers);
+    free(rooms.by_rank);
     return status;
 }

@@ -3,7 +3,8 @@
 #define RKT_ANALYSIS_REPORT_GROUPS_H
 
 /*
- * groups - collectives of one func, size and number of ranks, taken together.
+ * groups - collectives of one func, size and number of ranks, within one host or between several, taken
+ * together.
  *
  * Threads: any; no state.
  */
@@ -13,8 +14,13 @@
 
 #define RKT_GROUP_LAST_COUNT 3
 
+enum rkt_grouping {
+    RKT_GROUP_KINDS, /* by func, size, number of ranks, within one host or not */
+    RKT_GROUP_LINKS, /* also by communicator, number of hosts, algorithm and protocol */
+};
+
 struct rkt_collective_group {
-    const struct rkt_collective *first; /* func, bytes, participant_count are those of all */
+    const struct rkt_collective *first; /* what they are grouped by is that of all */
     size_t count;
     int64_t transfer_ns; /* median */
     int64_t wait_ns; /* mean over collectives and ranks (one rank never waits); needs no clock */
@@ -30,7 +36,7 @@ struct rkt_collective_group {
 };
 
 /* By total_ns, largest first; free() *groups_out. RKT_ERR_NOMEM only. */
-enum rkt_status rkt_group_collectives(const struct rkt_result *result,
+enum rkt_status rkt_group_collectives(const struct rkt_result *result, enum rkt_grouping grouping,
                                       struct rkt_collective_group **groups_out, size_t *count_out,
                                       struct rkt_error *err);
 

@@ -312,6 +312,7 @@ static void put_collective(struct rkt_json *json, const struct rkt_result *resul
         rkt_json_null(json, "bytes");
     else
         rkt_json_u64(json, "bytes", collective->bytes);
+    rkt_json_put_link(json, collective);
     rkt_json_bool(json, "is_bucket", collective->is_bucket);
     put_index(json, "bucket_index", collective->bucket_index);
     put_index(json, "step_index", collective->step);
@@ -496,6 +497,7 @@ enum rkt_status rkt_report_write_json(const struct rkt_result *result,
                                       const struct rkt_report_view *view, FILE *out,
                                       struct rkt_error *err)
 {
+    enum rkt_status status;
     struct rkt_json json;
 
     (void)view;
@@ -520,6 +522,9 @@ enum rkt_status rkt_report_write_json(const struct rkt_result *result,
         put_rank_result(&json, &result->ranks[i]);
     rkt_json_end(&json);
     rkt_json_u64(&json, "unmatched_count", result->unmatched_count);
+    status = rkt_json_put_links(&json, result, err);
+    if (status != RKT_OK)
+        return status;
     rkt_json_begin_array(&json, "collectives");
     for (size_t i = 0; i < result->collective_count; i++)
         put_collective(&json, result, &result->collectives[i]);

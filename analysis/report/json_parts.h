@@ -24,6 +24,12 @@ void rkt_json_put_parts(struct rkt_json *json, const char *key, const struct rkt
 void rkt_json_put_host_parts(struct rkt_json *json, const char *key,
                              const struct rkt_host_partition *parts);
 
+/* "host_count", "algo", "proto" of a collective. */
+void rkt_json_put_link(struct rkt_json *json, const struct rkt_collective *collective);
+/* "busbw": by size, communicator, hosts, algorithm and protocol. RKT_ERR_NOMEM only. */
+enum rkt_status rkt_json_put_links(struct rkt_json *json, const struct rkt_result *result,
+                                   struct rkt_error *err);
+
 /* "buckets": of a step, by index. */
 void rkt_json_put_buckets(struct rkt_json *json, const struct rkt_result *result);
 

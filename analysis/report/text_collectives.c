@@ -36,13 +36,25 @@ static void print_group(const struct rkt_result *result, const struct rkt_collec
                         FILE *out)
 {
     char last[LAST_BYTES_MAX];
+    char ranks[24];
 
     format_last(result, group, last, sizeof(last));
-    (void)fprintf(out, "  %-13.13s %9s %5zu %6zu %9s %9s %9s %8s  %s\n", group->first->func_name,
-                  rkt_cell_bytes(group->first->bytes).text, group->first->participant_count,
-                  group->count, rkt_cell_ms(group->transfer_ns).text,
-                  rkt_cell_ms(group->wait_ns).text, rkt_cell_ms(group->wait_max_ns).text,
+    (void)snprintf(ranks, sizeof(ranks), "%s%zu", group->first->host_count > 1 ? "*" : "",
+                   group->first->participant_count);
+    (void)fprintf(out, "  %-13.13s %9s %5s %6zu %9s %9s %9s %8s  %s\n", group->first->func_name,
+                  rkt_cell_bytes(group->first->bytes).text, ranks, group->count,
+                  rkt_cell_ms(group->transfer_ns).text, rkt_cell_ms(group->wait_ns).text,
+                  rkt_cell_ms(group->wait_max_ns).text,
                   rkt_cell_gb_per_s(group->busbw_bytes_per_s).text, last);
+}
+
+static bool are_spread(const struct rkt_collective_group *groups, size_t count)
+{
+    for (size_t i = 0; i < count && i < ROWS_MAX; i++) {
+        if (groups[i].first->host_count > 1)
+            return true;
+    }
+    return false;
 }
 
 enum rkt_status rkt_text_collectives(const struct rkt_result *result, FILE *out,
@@ -56,7 +68,7 @@ enum rkt_status rkt_text_collectives(const struct rkt_result *result, FILE *out,
         rkt_text_line(out, "COLLECTIVES: none that two or more of the ranks here took part in");
         return RKT_OK;
     }
-    status = rkt_group_collectives(result, &groups, &count, err);
+    status = rkt_group_collectives(result, RKT_GROUP_KINDS, &groups, &count, err);
     if (status != RKT_OK)
         return status;
     rkt_text_line(
@@ -65,6 +77,8 @@ enum rkt_status rkt_text_collectives(const struct rkt_result *result, FILE *out,
                   "count", "transfer", "wait", "max wait", "GB/s bus", "last to arrive");
     for (size_t i = 0; i < count && i < ROWS_MAX; i++)
         print_group(result, &groups[i], out);
+    if (are_spread(groups, count))
+        rkt_text_line(out, "  (* between hosts)");
     if (count > ROWS_MAX)
         rkt_text_line(out, "  (%zu more kinds; all are in the JSON report)", count - ROWS_MAX);
     free(groups);
