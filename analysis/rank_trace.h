@@ -83,8 +83,8 @@ struct rkt_rank_trace {
     int64_t first_ns;        /* its earliest stamp; RKT_TIME_UNKNOWN without any */
     size_t early_count;      /* pieces of work that start before their own launch */
     size_t whole_graph_count;
-    size_t hidden_count; /* launches of graphs that ran on behind their last recorded kernel */
-    int64_t hidden_ns;   /* so long at least */
+    size_t hidden_count;     /* launches of graphs that ran on behind their last recorded kernel */
+    int64_t hidden_ns;       /* so long at least */
     bool has_sync_calls;     /* ranges of type SYNC_CALL */
     bool is_nccl_by_nvtx;    /* some operation is known by its NVTX range */
     uint64_t left_out_count; /* records with impossible times */
