@@ -26,7 +26,11 @@ CAUSES = {
     "slow-host": "host",
     "launch-gaps": "host",
     "pageable-copy": "copy",
+    "device-alloc": "alloc",
+    "hidden-sync": "sync",
+    "throttled": "compute",
 }
+HOST_FAULTS = ("slow-input", "slow-host", "launch-gaps", "device-alloc")
 
 
 class Job:
@@ -47,33 +51,50 @@ class Job:
         return json.loads(done.stdout)
 
 
-def draw_settings(chance):
+def later_steps(truth):
+    """What the host runs ahead is filled up by then."""
+    return range(2, truth["step_count"])
+
+
+def draw_settings(chance, has_python=False):
+    """has_python: between launches of forward, which kernels hide unless the host has to wait."""
     ranks = chance.choice([2, 3, 4, 4, 6, 8, 8, 16, 32])
     nodes = chance.choice([n for n in (1, 2, 4) if ranks % n == 0 and n < ranks])
+    grids = [(tp, pp) for tp in (1, 2, 4) for pp in (1, 2, 4) if ranks % (tp * pp) == 0 and ranks // pp >= 2]
+    tp, pp = chance.choice([(1, 1), chance.choice(grids)])
     kernel_us = chance.choice([40, 80, 150, 300, 600])
     backward = chance.choice([30, 60, 120])
     buckets = chance.choice([1, 2, 4, 8])
-    compute_us = 2 * backward * kernel_us
+    compute_us = 2 * backward * kernel_us  # at most
     # transfers of a tenth to all of backward
     bucket_mib = max(1, round(compute_us * chance.uniform(0.05, 0.5) / buckets * 20e9 / 1e6 / 2**20))
-    return [
+    python = [f"fault = launch-gaps amount={backward // 2 * kernel_us * 6 // 10}us"] if has_python else []
+    return python + [
         f"seed = {chance.randrange(1, 2**31)}", f"ranks = {ranks}", f"nodes = {nodes}", f"steps = {chance.choice([20, 30, 40])}",
         f"forward-kernels = {backward // 2}", f"backward-kernels = {backward}",
         f"optimizer-kernels = {chance.choice([2, 8, 16])}", f"kernel = {kernel_us}us",
         f"jitter-ppm = {chance.choice([5000, 20000, 50000, 100000])}", f"launch = {chance.choice([3, 5, 8])}us",
         f"buckets = {buckets}", f"bucket-bytes = {bucket_mib}MiB", f"overlap = {chance.choice([0, 1, 1])}",
         f"input = {chance.choice([100, 500, 2000])}us", f"queue = {chance.choice([64, 1024])}",
+        f"tp = {tp}", f"pp = {pp}", f"micro-batches = {chance.choice([1, 2]) if pp > 1 else 1}",
+        f"cut = {chance.choice([0, 0, 0, 2]) * compute_us}us", "gpu-samples = 20ms",
         f"clock-offset = {chance.choice([0, 0, 3])}ms", f"clock-drift-ppb = {chance.choice([0, 5000])}",
     ]
 
 
-def draw_fault(chance, ranks, step_ns):
-    kind = chance.choice(sorted(CAUSES))
-    rank = chance.randrange(ranks)
-    cost_ns = step_ns * chance.uniform(0.06, 0.5)
-    if kind in ("slow-input", "slow-host", "launch-gaps"):
-        cost_ns += step_ns  # what the host runs ahead of the device comes first
-    amount = f"{int(cost_ns * 25e9 / 4 / 1e9)}B" if kind == "pageable-copy" else f"{int(cost_ns)}ns"
+def draw_fault(chance, clean, kind):
+    rank = chance.randrange(clean["rank_count"])
+    length_ns = step_ns(clean, later_steps(clean))
+    cost_ns = length_ns * chance.uniform(0.06, 0.5)
+    if kind in HOST_FAULTS:
+        cost_ns += length_ns  # what the host runs ahead of the device comes first
+    amount = f"{int(cost_ns)}ns"
+    if kind == "pageable-copy":
+        amount = f"{int(cost_ns * 25e9 / 4 / 1e9)}B"
+    elif kind == "throttled":
+        amount = int(cost_ns / clean["steps"][-1]["ranks"][rank]["compute_ns"] * 1e6)
+    elif kind == "hidden-sync":
+        amount = chance.randrange(4, 40)
     return f"fault = {kind} rank={rank} amount={amount}"
 
 
@@ -85,7 +106,7 @@ def step_ns(truth, numbers):
 
 def judge(report, clean, truth):
     """(named right, cause right, how far off the gain is as a share of the true one)"""
-    fault, straggler = truth["faults"][0], report["straggler"]
+    fault, straggler = truth["faults"][-1], report["straggler"]
     numbers = [step["number"] for step in report["replay"]["steps"]]
     if not straggler["is_found"]:
         return False, False, None
@@ -119,14 +140,15 @@ def check_known(job):
 
 def run_faulty(job, chance):
     """One job whose fault costs enough; how it was judged, and what it was."""
+    kind = chance.choice(sorted(CAUSES))
     while True:
-        settings = draw_settings(chance)
+        settings = draw_settings(chance, kind == "hidden-sync")
         clean = job.simulate(settings)
-        later = range(2, clean["step_count"])  # what the host runs ahead is filled up by then
-        fault = draw_fault(chance, clean["rank_count"], step_ns(clean, later))
+        fault = draw_fault(chance, clean, kind)
         truth = job.simulate(settings + [fault])
+        later = later_steps(clean)
         if step_ns(truth, later) - step_ns(clean, later) >= EFFECT_MIN * step_ns(truth, later):
-            return judge(job.report(), clean, truth), truth["faults"][0]["kind"], settings + [fault]
+            return judge(job.report(), clean, truth), kind, settings + [fault]
 
 
 def print_table(rows):
