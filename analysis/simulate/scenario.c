@@ -41,6 +41,8 @@ static const struct key KEYS[] = {
     KEY("optimizer-kernels", VALUE_U32, optimizer_kernels),
     KEY("kernel", VALUE_DURATION, kernel_ns),
     KEY("jitter-ppm", VALUE_U64, jitter_ppm),
+    KEY("step-jitter-ppm", VALUE_U64, step_jitter_ppm),
+    KEY("stall", VALUE_DURATION, stall_ns),
     KEY("launch", VALUE_DURATION, launch_ns),
     KEY("launch-latency", VALUE_DURATION, launch_latency_ns),
     KEY("queue", VALUE_U32, queue_kernels),
@@ -369,13 +371,14 @@ enum rkt_status rkt_scenario_check(struct rkt_scenario *scenario, struct rkt_err
         return rkt_fail(err, RKT_ERR_INVALID,
                         "bandwidths are 1 kB to 1 PiB a second, sizes up to 1 TiB");
     if (!is_within(scenario->queue_kernels, 1, 65536) || scenario->jitter_ppm > 1000000 ||
+        scenario->step_jitter_ppm > 1000000 || scenario->stall_ns > hour_ns ||
         scenario->kernel_ns > hour_ns || scenario->launch_ns > hour_ns ||
         scenario->launch_latency_ns > hour_ns || scenario->collective_ns > hour_ns ||
         scenario->input_ns > hour_ns || scenario->clock_offset_ns > hour_ns ||
         scenario->round_trip_ns > hour_ns || scenario->gpu_samples_ns > hour_ns ||
         scenario->cut_ns > hour_ns || scenario->clock_drift_ppb > 500000)
         return rkt_fail(err, RKT_ERR_INVALID,
-                        "queue is 1 to 65536, jitter-ppm up to 1000000, clock-drift-ppb up to "
+                        "queue is 1 to 65536, jitters up to 1000000 ppm, clock-drift-ppb up to "
                         "500000, times up to an hour");
     for (size_t i = 0; i < scenario->fault_count; i++) {
         struct rkt_fault *fault = &scenario->faults[i];

@@ -56,6 +56,8 @@ struct rkt_scenario {
     uint32_t optimizer_kernels;
     uint64_t kernel_ns;          /* mean length; each has its own, half to one and a half of that */
     uint64_t jitter_ppm;         /* of a kernel's length, from run to run: up to so much, even */
+    uint64_t step_jitter_ppm;    /* likewise of all kernels of a rank's step, alike */
+    uint64_t stall_ns;           /* of the host before forward, in one of 16 steps of a rank */
     uint64_t launch_ns;          /* host time of a launch */
     uint64_t launch_latency_ns;  /* from a launch's begin to the kernel's, if the stream is free */
     uint32_t queue_kernels;      /* launches that may be pending before the next one waits */

@@ -11,6 +11,9 @@
 #define CLOCK_MHZ UINT64_C(1980)
 #define KERNEL_KEY UINT64_C(0x6b65726e00000000)
 #define JITTER_KEY UINT64_C(0x6a69740000000000)
+#define STEP_KEY UINT64_C(0x7374657000000000)
+#define STALL_KEY UINT64_C(0x7374616c00000000)
+#define STALL_EVERY 16u /* steps, in the mean */
 
 struct rkt_sim_rank {
     const struct rkt_scenario *scenario;
@@ -50,6 +53,16 @@ struct rkt_sim_rank {
 
 /* ---- chance ---- */
 
+static int64_t draw_signed(const struct rkt_scenario *scenario, uint64_t key, uint64_t limit)
+{
+    return (int64_t)rkt_sim_draw(scenario, key, 2 * limit + 1) - (int64_t)limit;
+}
+
+static uint64_t step_key(const struct rkt_sim_rank *sim)
+{
+    return (uint64_t)(sim->rank + 1) << 42 ^ (uint64_t)sim->step << 21;
+}
+
 /* Its own length, the same on all ranks, and what this run of it differs by. */
 static int64_t kernel_ns(const struct rkt_sim_rank *sim, uint32_t index)
 {
@@ -57,11 +70,10 @@ static int64_t kernel_ns(const struct rkt_sim_rank *sim, uint32_t index)
     uint64_t own_ns = scenario->kernel_ns / 2 +
                       rkt_sim_draw(scenario, KERNEL_KEY | index, scenario->kernel_ns + 1);
     uint64_t spread_ns = own_ns * scenario->jitter_ppm / 1000000;
-    uint64_t key = JITTER_KEY ^ (uint64_t)(sim->rank + 1) << 42 ^ (uint64_t)sim->step << 21 ^ index;
-    int64_t jitter_ns =
-        (int64_t)rkt_sim_draw(scenario, key, 2 * spread_ns + 1) - (int64_t)spread_ns;
+    int64_t step_ppm = draw_signed(scenario, STEP_KEY ^ step_key(sim), scenario->step_jitter_ppm);
 
-    return (int64_t)own_ns + jitter_ns;
+    return (int64_t)own_ns + draw_signed(scenario, JITTER_KEY ^ step_key(sim) ^ index, spread_ns) +
+           (int64_t)own_ns * step_ppm / 1000000;
 }
 
 /* ---- events ---- */
@@ -225,6 +237,8 @@ static void run_input(struct rkt_sim_rank *sim)
     if (pageable_bytes > 0)
         copy(sim, pageable_bytes, false);
     sim->host_ns += (int64_t)fault_amount(sim, RKT_FAULT_SLOW_HOST);
+    if (rkt_sim_draw(sim->scenario, STALL_KEY ^ step_key(sim), STALL_EVERY) == 0)
+        sim->host_ns += (int64_t)sim->scenario->stall_ns;
     allocate_memory(sim, fault_amount(sim, RKT_FAULT_DEVICE_ALLOC));
 }
 

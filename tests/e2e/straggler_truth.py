@@ -74,6 +74,7 @@ def draw_settings(chance, has_python=False):
         f"forward-kernels = {backward // 2}", f"backward-kernels = {backward}",
         f"optimizer-kernels = {chance.choice([2, 8, 16])}", f"kernel = {kernel_us}us",
         f"jitter-ppm = {chance.choice([5000, 20000, 50000, 100000])}", f"launch = {chance.choice([3, 5, 8])}us",
+        f"step-jitter-ppm = {chance.choice([0, 10000, 30000])}", f"stall = {chance.choice([0, 0, 1, 5])}ms",
         f"buckets = {buckets}", f"bucket-bytes = {bucket_mib}MiB", f"overlap = {chance.choice([0, 1, 1])}",
         f"input = {chance.choice([100, 500, 2000])}us", f"queue = {chance.choice([64, 1024])}",
         f"tp = {tp}", f"pp = {pp}", f"micro-batches = {chance.choice([1, 2]) if pp > 1 else 1}",

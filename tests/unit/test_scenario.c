@@ -103,6 +103,8 @@ static void numbers_that_do_not_fit_each_other_are_refused(void **state)
         "micro-batches = 41",
         "micro-batches = 25",
         "cut = 2h",
+        "stall = 2h",
+        "step-jitter-ppm = 1000001",
     };
 
     (void)state;
