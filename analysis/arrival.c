@@ -83,6 +83,43 @@ static int64_t ready_of(const struct rkt_work *work, const struct launches *laun
     return ready_ns < work->start_ns ? ready_ns : work->start_ns;
 }
 
+/*
+ * Fills ready_ns by work. A collective is ready no earlier than those that the rank launched before
+ * it, on whatever thread, unless it had started by then: a receive that autograd's thread launches
+ * follows the forward that the main thread launched.
+ */
+static enum rkt_status find_ready(const struct rkt_rank_trace *trace,
+                                  const struct launches *launches, int64_t *ready_ns)
+{
+    struct rkt_key_index *comms = calloc(trace->work_count + 1, sizeof(*comms));
+    enum rkt_status status = RKT_ERR_NOMEM;
+    int64_t before_ns = INT64_MIN;
+    size_t count = 0;
+
+    for (size_t i = 0; comms && i < trace->work_count; i++) {
+        const struct rkt_work *work = &trace->works[i];
+
+        if (work->work_class != RKT_WORK_COMM)
+            continue;
+        ready_ns[i] = ready_of(work, launches);
+        if (ready_ns[i] != RKT_NA)
+            comms[count++] =
+                (struct rkt_key_index){rkt_key_of_time(work->launch_start_ns), (uint32_t)i};
+    }
+    if (comms)
+        status = rkt_key_index_sort(comms, count);
+    for (size_t i = 0; status == RKT_OK && i < count; i++) {
+        int64_t *own_ns = &ready_ns[comms[i].index];
+        int64_t start_ns = trace->works[comms[i].index].start_ns;
+
+        if (*own_ns < before_ns && before_ns <= start_ns)
+            *own_ns = before_ns;
+        before_ns = *own_ns > before_ns ? *own_ns : before_ns;
+    }
+    free(comms);
+    return status;
+}
+
 /* The last comm seen on each stream. Few streams carry comm: a list is enough. */
 struct stream_end {
     uint32_t device_id;
@@ -129,10 +166,13 @@ enum rkt_status rkt_find_arrivals(struct rkt_rank_trace *trace, struct rkt_error
     size_t stream_count = 0;
     struct launches launches;
     struct rkt_comm_arrival *arrivals = calloc(trace->work_count + 1, sizeof(*arrivals));
+    int64_t *ready_ns = calloc(trace->work_count + 1, sizeof(*ready_ns));
 
-    if (launches_init(&launches, trace) != RKT_OK || arrivals == NULL) {
+    if (launches_init(&launches, trace) != RKT_OK || arrivals == NULL || ready_ns == NULL ||
+        find_ready(trace, &launches, ready_ns) != RKT_OK) {
         launches_release(&launches);
         free(arrivals);
+        free(ready_ns);
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the arrivals of %zu works",
                         trace->work_count);
     }
@@ -143,8 +183,8 @@ enum rkt_status rkt_find_arrivals(struct rkt_rank_trace *trace, struct rkt_error
         if (work->work_class != RKT_WORK_COMM)
             continue;
         stream_end_ns = end_of_stream(streams, &stream_count, work);
-        arrivals[i] = arrival_of(trace, work, ready_of(work, &launches),
-                                 stream_end_ns == NULL ? RKT_NA : *stream_end_ns);
+        arrivals[i] =
+            arrival_of(trace, work, ready_ns[i], stream_end_ns == NULL ? RKT_NA : *stream_end_ns);
         if (stream_end_ns != NULL)
             *stream_end_ns = work->end_ns;
     }
@@ -153,6 +193,7 @@ enum rkt_status rkt_find_arrivals(struct rkt_rank_trace *trace, struct rkt_error
         trace->buckets[i].job_end_ns = rkt_rank_trace_job_ns(trace, trace->buckets[i].end_ns);
     }
     launches_release(&launches);
+    free(ready_ns);
     free(trace->arrivals);
     trace->arrivals = arrivals;
     return RKT_OK;

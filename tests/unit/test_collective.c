@@ -147,6 +147,42 @@ static void a_start_behind_the_comm_before_it_is_queued(void **state)
     fake_run_release(&run);
 }
 
+/* Autograd's thread has launched no work yet; what it receives follows the forward all the same. */
+static void a_collective_is_ready_after_the_one_launched_before_it_on_any_thread(void **state)
+{
+    static const struct {
+        int64_t start_ns;
+        int64_t launch_ns;
+        uint32_t stream_id;
+        uint32_t thread_id;
+        int64_t ready_ns;
+    } COMMS[] = {
+        {9100, 1000, 20, 1, 9000},
+        {12000, 3000, 21, 2, 9000}, /* waited for something, so for what came before */
+        {5000, 3500, 22, 2, 4500},  /* had started */
+    };
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 2);
+    for (size_t r = 0; r < 2; r++) {
+        fake_add_comm(&run, r, COMM, (int32_t)r, 2);
+        fake_add_work(&run, r, (struct fake_work){RKT_WORK_COMPUTE, "gemm", 7, 2000, 9000, 500, 1});
+        for (uint64_t k = 0; k < 3; k++) {
+            fake_add_work(&run, r,
+                          (struct fake_work){RKT_WORK_COMM, "ncclDevKernel_AllReduce(x)",
+                                             COMMS[k].stream_id, COMMS[k].start_ns, 20000,
+                                             COMMS[k].launch_ns, COMMS[k].thread_id});
+            fake_add_op(&run, r, all_reduce(k, 8));
+        }
+    }
+    fake_match(&run);
+    for (size_t i = 0; i < run.result.collective_count; i++)
+        assert_int_equal(fake_part_of(&run, i, 0)->ready_ns,
+                         COMMS[run.result.collectives[i].seq].ready_ns);
+    fake_run_release(&run);
+}
+
 static void busbw_is_as_nccl_tests_count_it(void **state)
 {
     struct fake_run run;
@@ -169,6 +205,7 @@ int main(void)
         cmocka_unit_test(only_the_root_of_a_reduce_waits_and_never_the_root_of_a_broadcast),
         cmocka_unit_test(the_last_to_arrive_must_lead_by_more_than_the_clocks_can_be_off),
         cmocka_unit_test(a_start_behind_the_comm_before_it_is_queued),
+        cmocka_unit_test(a_collective_is_ready_after_the_one_launched_before_it_on_any_thread),
         cmocka_unit_test(busbw_is_as_nccl_tests_count_it),
     };
 
