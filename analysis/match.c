@@ -143,6 +143,18 @@ static const char *name_collective(const struct rkt_rank_trace *trace,
     return rkt_arena_strndup(arena, name, strcspn(name, "("));
 }
 
+/* Who only receives has no bytes: the sender knows them. */
+static uint64_t bytes_of_collective(const struct rkt_result *result,
+                                    const struct rkt_match_unit *known,
+                                    const struct rkt_match_unit *members, size_t count)
+{
+    uint64_t bytes = bytes_of(result->ranks[known->rank].trace, known);
+
+    for (size_t i = 0; bytes == 0 && i < count; i++)
+        bytes = bytes_of(result->ranks[members[i].rank].trace, &members[i]);
+    return bytes;
+}
+
 static enum rkt_status add_collective(const struct rkt_result *result,
                                       const struct rkt_match_unit *members, size_t count,
                                       struct rkt_arena *arena, struct rkt_collective_list *list)
@@ -164,7 +176,7 @@ static enum rkt_status add_collective(const struct rkt_result *result,
     list->items[list->count++] = (struct rkt_collective){
         .comm_id = known->kind == RKT_MATCH_KIND_NAME ? 0 : known->comm_id,
         .seq = known->seq != UINT64_MAX ? known->seq : (uint64_t)known->number,
-        .bytes = bytes_of(trace, known),
+        .bytes = bytes_of_collective(result, known, members, count),
         .func_name = func_name,
         .comm_name = comm == NULL ? "" : rkt_strtab_get(trace->names, comm->name_id, NULL),
         .func = known->func,
