@@ -112,6 +112,7 @@ static void put_meeting(struct rkt_json *json, const struct rkt_sim_run *run, ui
     rkt_json_u64(json, "comm_id", comm->id);
     rkt_json_u64(json, "index", index);
     rkt_json_u64(json, "seq", (uint64_t)step * comm->meeting_count + index);
+    rkt_json_u64(json, "bytes", comm->bytes);
     rkt_json_u64(json, "last_rank", last_rank);
     rkt_json_i64(json, "transfer_ns", transfer_ns);
     rkt_json_i64(json, "end_ns", RKT_SIM_RAW_BASE_NS + end_ns);

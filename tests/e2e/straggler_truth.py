@@ -18,6 +18,7 @@ import tempfile
 RIGHT_MIN = 0.95
 GAIN_OFF_MAX = 0.10
 EFFECT_MIN = 0.05
+STEPS_MIN = 5
 
 CAUSES = {
     "slow-compute": "compute",
@@ -148,8 +149,11 @@ def run_faulty(job, chance):
         fault = draw_fault(chance, clean, kind)
         truth = job.simulate(settings + [fault])
         later = later_steps(clean)
+        report = job.report()
+        if len(report["replay"]["steps"]) < STEPS_MIN:
+            continue  # records of all ranks have too little in common
         if step_ns(truth, later) - step_ns(clean, later) >= EFFECT_MIN * step_ns(truth, later):
-            return judge(job.report(), clean, truth), kind, settings + [fault]
+            return judge(report, clean, truth), kind, settings + [fault]
 
 
 def print_table(rows):
