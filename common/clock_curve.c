@@ -11,8 +11,6 @@
 #define RHO_LEAST_PPB 300.0
 #define RHO_CHANGES 4.0
 #define RATE_SIGMAS 4.0
-/* Two free quartzes that were never compared over time. */
-#define GROWTH_MAX_PPB (2 * RKT_CLOCK_RATE_UNKNOWN_PPB)
 #define KAPPA_ALL_PERMILLE 1000u
 
 /* A segment under work; all relative to `base`, in ns, by burst. */
@@ -79,9 +77,15 @@ static double rho_of(const struct piece *piece)
     return fmax(RHO_LEAST_PPB, RHO_CHANGES * change);
 }
 
-static double growth_of(const struct piece *piece, double sigma_ppb)
+/* No more than to the rate of any quartz; all of that where the smoothed rate is none of a quartz. */
+static double growth_at(const struct piece *piece, const struct rkt_smooth_point *point)
 {
-    return fmin(piece->rho_ppb + RATE_SIGMAS * sigma_ppb, GROWTH_MAX_PPB);
+    double rate_ppb = fabs(point->rate_ppb);
+
+    if (rate_ppb > RKT_CLOCK_RATE_UNKNOWN_PPB)
+        return rate_ppb + RKT_CLOCK_RATE_UNKNOWN_PPB;
+    return fmin(piece->rho_ppb + RATE_SIGMAS * point->rate_sigma_ppb,
+                2 * RKT_CLOCK_RATE_UNKNOWN_PPB);
 }
 
 /* No further apart at burst k than at its neighbour, but for what opens in the gap between. */
@@ -108,8 +112,7 @@ static bool sweep(struct piece *piece, double narrower_ns)
         piece->below[k] =
             (double)(burst->lower_ns - piece->base_ns) + narrower_ns - point->offset_ns;
         if (k + 1 < piece->count)
-            piece->growth[k] =
-                growth_of(piece, fmax(point->rate_sigma_ppb, point[1].rate_sigma_ppb));
+            piece->growth[k] = fmax(growth_at(piece, point), growth_at(piece, point + 1));
         if (k > 0)
             reach(piece, k, k - 1);
     }
@@ -251,8 +254,8 @@ static enum rkt_status add_segment(struct solving *solving, struct piece *piece,
         .count = piece->count,
         .first_rate_ppb = first->rate_ppb,
         .last_rate_ppb = last->rate_ppb,
-        .first_growth_ppb = growth_of(piece, first->rate_sigma_ppb),
-        .last_growth_ppb = growth_of(piece, last->rate_sigma_ppb),
+        .first_growth_ppb = growth_at(piece, first),
+        .last_growth_ppb = growth_at(piece, last),
     };
     curve->flags |= piece->flags;
     if (piece->rho_ppb > curve->rho_ppb)

@@ -6,6 +6,9 @@
 #define ROUNDS 5
 #define JITTER 0.01 /* of the narrowest burst */
 #define INSIDE_SIGMAS 1.5
+/* How far bursts are trusted to tell the rate: less than the likeliest course trusts them. */
+#define DOUBTFUL_SIGMAS 5.0
+#define DOUBTFUL_JITTERS 3.0
 
 const double rkt_clock_noises[RKT_CLOCK_NOISE_COUNT] = {0.5, 2, 8, 32};
 
@@ -48,6 +51,17 @@ static void measure_again(struct smoothing *smoothing)
             measured->variance += INSIDE_SIGMAS * INSIDE_SIGMAS * point->half_ns * point->half_ns;
         else
             measured->offset_ns += copysign(point->half_ns, off);
+    }
+}
+
+/* For how well the rate is known; the course was made of what is likelier. */
+static void measure_doubtfully(struct smoothing *smoothing)
+{
+    for (size_t i = 0; i < smoothing->count; i++) {
+        double doubt_ns = DOUBTFUL_SIGMAS * smoothing->points[i].half_ns;
+
+        smoothing->measured[i].variance =
+            DOUBTFUL_JITTERS * DOUBTFUL_JITTERS * smoothing->jitter_variance + doubt_ns * doubt_ns;
     }
 }
 
@@ -126,17 +140,28 @@ static struct rkt_clock_filter step_back(const struct rkt_clock_filter *now,
 
 static void run_back(const struct smoothing *smoothing)
 {
-    struct rkt_smooth_point *points = smoothing->points;
+    const struct rkt_smooth_point *points = smoothing->points;
     struct rkt_clock_filter *after = smoothing->after;
 
     for (size_t i = smoothing->count; i-- > 0;) {
         if (i + 1 < smoothing->count)
             after[i] = step_back(&after[i], &smoothing->before[i + 1], &after[i + 1],
                                  points[i + 1].time_s - points[i].time_s);
-        points[i].offset_ns = after[i].offset_ns;
-        points[i].rate_ppb = after[i].rate_ppb;
-        points[i].rate_sigma_ppb = sqrt(fmax(after[i].var_rate, 0));
     }
+}
+
+static void take_course(const struct smoothing *smoothing)
+{
+    for (size_t i = 0; i < smoothing->count; i++) {
+        smoothing->points[i].offset_ns = smoothing->after[i].offset_ns;
+        smoothing->points[i].rate_ppb = smoothing->after[i].rate_ppb;
+    }
+}
+
+static void take_sigmas(const struct smoothing *smoothing)
+{
+    for (size_t i = 0; i < smoothing->count; i++)
+        smoothing->points[i].rate_sigma_ppb = sqrt(fmax(smoothing->after[i].var_rate, 0));
 }
 
 enum rkt_status rkt_clock_smooth(struct rkt_smooth_point *points, size_t count,
@@ -162,7 +187,12 @@ enum rkt_status rkt_clock_smooth(struct rkt_smooth_point *points, size_t count,
             measure_again(&smoothing);
         (void)run_forward(&smoothing, rkt_clock_noises[noise_index]);
         run_back(&smoothing);
+        take_course(&smoothing);
     }
+    measure_doubtfully(&smoothing);
+    (void)run_forward(&smoothing, rkt_clock_noises[noise_index]);
+    run_back(&smoothing);
+    take_sigmas(&smoothing);
     *noise_index_out = noise_index;
     return RKT_OK;
 }

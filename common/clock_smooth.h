@@ -18,7 +18,9 @@
  * removes. So the first round takes h for the standard deviation of the middle; later ones take a
  * burst near whose middle the curve runs for saying little (1.5 h), and else the nearer end of middle
  * ± h for measured. This finds the likeliest curve under errors that are even within ± h. Of the
- * spells in which one way is slow the bursts before and after then decide.
+ * spells in which one way is slow the bursts before and after then decide. How well the rate is known is
+ * told by a last round in which each burst says as little as 5 h and three times the jitter: the
+ * bound rests on that, and few poor bursts must not make it sure of a wrong rate.
  *
  * Threads: any; no state. Memory: the arena's.
  */

@@ -130,6 +130,49 @@ static void truth_is_inside_whatever_the_rate(void **state)
     }
 }
 
+/*
+ * Half a second on a busy machine: a steady clock, bursts 30 ms apart with a long pause somewhere, most of
+ * them wide, as one way or both were slow. What they tell of the rate is less than it seems.
+ */
+static void truth_is_inside_when_bursts_are_few_and_poor(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t random = 99;
+
+    for (int round = 0; round < 2000; round++) {
+        size_t count = 3 + (size_t)(round % 18), pause = (size_t)(round / 18 % 20);
+        int64_t local_ns = FIRST_NS;
+        struct world world = {.rate_ppb = -37500, .jump_after = COUNT};
+
+        for (size_t k = 0; k < count; k++) {
+            int64_t more_ns[2] = {0, 0};
+
+            for (int way = 0; way < 2; way++) {
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                if (random >> 62 != 0)
+                    more_ns[way] = (int64_t)(random >> 40) % (random >> 61 == 7 ? 150000 : 9000);
+            }
+            local_ns += 30 * MS + (k == pause ? 3 * S : 0);
+            f->items[k] = (struct rkt_clock_burst){
+                .local_ns = (uint64_t)local_ns,
+                .lower_ns = truth_ns(&world, local_ns) - WIDTH_NS / 2 - more_ns[0],
+                .upper_ns = truth_ns(&world, local_ns) + WIDTH_NS / 2 + more_ns[1]};
+        }
+        f->bursts = (struct rkt_clock_bursts){.items = f->items, .count = count};
+        solve(f, 0, 300);
+        for (int64_t t = FIRST_NS - S; t < local_ns + S; t += 7 * MS) {
+            struct rkt_clock_point point = at(f, t);
+            int64_t truth = truth_ns(&world, t);
+
+            if (truth < point.lower_ns - 1 || truth > point.upper_ns + 1)
+                fail_msg("round %d, at %lld ms: %lld is not in [%lld, %lld]", round,
+                         (long long)((t - FIRST_NS) / MS), (long long)truth,
+                         (long long)point.lower_ns, (long long)point.upper_ns);
+        }
+        rkt_arena_reset(&f->arena);
+    }
+}
+
 static void bounds_are_narrow_at_bursts_and_open_in_between(void **state)
 {
     struct fixture *f = *state;
@@ -314,6 +357,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(truth_is_inside_whatever_the_rate),
+        CASE(truth_is_inside_when_bursts_are_few_and_poor),
         CASE(bounds_are_narrow_at_bursts_and_open_in_between),
         CASE(bounds_grow_outside_all_bursts),
         CASE(one_burst_alone_says_what_quartzes_may_do),
