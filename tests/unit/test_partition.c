@@ -16,7 +16,7 @@
 
 #define UNIT_NS 100ll /* an instant: the 2 us of a device gap are 20 of them */
 #define SPAN 500
-#define WINDOWS_CHECKED 10000
+#define WINDOWS_CHECKED 3000
 #define WORKS 24
 #define SPANS_MAX 24
 
