@@ -34,8 +34,9 @@ static void leave_out_unrecorded(struct rkt_result *result)
     }
 }
 
-static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_store_reader *reader,
-                                  const struct rkt_analysis_options *options, struct rkt_error *err)
+/* Up to which events of which ranks are one collective. */
+static enum rkt_status match(struct rkt_analysis *analysis, struct rkt_store_reader *reader,
+                             const struct rkt_analysis_options *options, struct rkt_error *err)
 {
     struct rkt_result *result = &analysis->result;
     enum rkt_status status = rkt_trace_keeper_create(reader, options, &result->keeper, err);
@@ -44,8 +45,16 @@ static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_stor
         status = rkt_load_ranks(reader, options, &analysis->loaded, result, &analysis->arena, err);
     if (status == RKT_OK)
         status = rkt_match_collectives(result, &analysis->arena, err);
-    if (status != RKT_OK || options->only_matches)
-        return status;
+    return status;
+}
+
+/* What ranks cost each other, and what is lost where. */
+static enum rkt_status measure(struct rkt_analysis *analysis,
+                               const struct rkt_analysis_options *options, struct rkt_error *err)
+{
+    struct rkt_result *result = &analysis->result;
+    enum rkt_status status;
+
     rkt_measure_collectives(result);
     rkt_set_apart(result);
     status = rkt_find_links(result, err);
@@ -64,8 +73,15 @@ static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_stor
         status = rkt_find_gpu_use(result, &analysis->arena, err);
     if (status == RKT_OK)
         status = rkt_find_allocator_use(result, &analysis->arena, err);
-    if (status == RKT_OK)
-        status = rkt_name_waiting_lines(result, &analysis->arena, err);
+    return status;
+}
+
+/* The words for it. */
+static enum rkt_status tell(struct rkt_analysis *analysis, struct rkt_error *err)
+{
+    struct rkt_result *result = &analysis->result;
+    enum rkt_status status = rkt_name_waiting_lines(result, &analysis->arena, err);
+
     if (status == RKT_OK)
         status = rkt_find_last_arriver(result, err);
     if (status == RKT_OK)
@@ -75,6 +91,17 @@ static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_stor
     if (status == RKT_OK)
         status = rkt_find_findings(result, &analysis->arena, err);
     return status;
+}
+
+static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_store_reader *reader,
+                                  const struct rkt_analysis_options *options, struct rkt_error *err)
+{
+    enum rkt_status status = match(analysis, reader, options, err);
+
+    if (status != RKT_OK || options->only_matches)
+        return status;
+    status = measure(analysis, options, err);
+    return status == RKT_OK ? tell(analysis, err) : status;
 }
 
 enum rkt_status rkt_analysis_create(struct rkt_store_reader *reader,
