@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stragglers of made-up jobs: found, with cause and gain, and none where there is none.
 
-    straggler_truth.py BUILD_FOLDER [COUNT]
+    straggler_truth.py BUILD_FOLDER [COUNT [FIRST_SEED]]
 
 COUNT random jobs with one fault that costs 5 % of a step or more, and as many without. The truth of a
 gain is what the same steps of the same job take without the fault; it has to be known to a tenth. Prints
@@ -168,15 +168,16 @@ def print_table(rows):
 def main():
     ranktrace = pathlib.Path(sys.argv[1]).resolve() / "bin" / "ranktrace"
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     rows, named, failures = [], [], []
     with tempfile.TemporaryDirectory() as name:
         job = Job(ranktrace, pathlib.Path(name))
-        for seed in range(count):
+        for seed in range(first, first + count):
             row = run_faulty(job, random.Random(seed))
             rows.append(row)
             if not (row[0][0] and row[0][1]) or row[0][2] is None or abs(row[0][2]) > GAIN_OFF_MAX:
                 failures.append(f"seed {seed}: {row[0]}: {'; '.join(row[2])}")
-        for seed in range(count):
+        for seed in range(first, first + count):
             settings = draw_settings(random.Random(-1 - seed))
             job.simulate(settings)
             if job.report()["straggler"]["is_found"]:
