@@ -324,9 +324,10 @@ static enum rkt_status check_groups(const struct rkt_scenario *scenario, struct 
     uint64_t grid = (uint64_t)scenario->tensor_ranks * scenario->stage_count;
 
     if (grid == 0 || scenario->rank_count % grid != 0)
-        return rkt_fail(err, RKT_ERR_INVALID,
-                        "%u ranks are no whole number of copies of %u stages (pp) x %u ranks (tp)",
-                        scenario->rank_count, scenario->stage_count, scenario->tensor_ranks);
+        return rkt_fail(
+            err, RKT_ERR_INVALID,
+            "ranks = %u is no multiple of pp = %u times tp = %u: set one of them so that it is",
+            scenario->rank_count, scenario->stage_count, scenario->tensor_ranks);
     if (micro_batches == 0 || scenario->backward_kernels / micro_batches < 1 ||
         scenario->backward_kernels / micro_batches < pieces ||
         (micro_batches > 1 && scenario->forward_kernels < micro_batches) ||

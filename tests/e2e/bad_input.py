@@ -3,12 +3,10 @@
 """Ranks and steps that lack something: every number is defined, or null with a reason; parts sum exactly; nothing is NaN."""
 
 import json
-import pathlib
 import subprocess
 import sys
-import tempfile
 
-from import_bugs import NCCL, Bugs, kernel, launch, step, trace
+from import_bugs import NCCL, kernel, launch, run_checks, step, trace
 
 
 def refuse(word):
@@ -113,18 +111,5 @@ def kernels_that_are_odd(bugs):
     bugs.holds("negative queue lengths", result["text"], "start before their own launch")
 
 
-def main():
-    build = pathlib.Path(sys.argv[1])
-    if not (build / "bin" / "ranktrace-merge").exists():
-        print("skipped: this build has no ranktrace-merge (no simdjson)")
-        return 77
-    with tempfile.TemporaryDirectory() as folder:
-        bugs = Bugs(build, pathlib.Path(folder))
-        for part in (ranks_that_lack, steps_that_are_odd, kernels_that_are_odd):
-            part(bugs)
-    print("\n".join(bugs.faults) or f"{bugs.count} results as they must be")
-    return 1 if bugs.faults else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_checks((ranks_that_lack, steps_that_are_odd, kernels_that_are_odd)))

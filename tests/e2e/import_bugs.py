@@ -231,20 +231,21 @@ def names_of_kernels(bugs):
     bugs.equal("BR-91", (run["compute_ns"], run["comm_ns"], run["window_ns"]), (10_000, 10_000, 30_000))
 
 
-def main():
+def run_checks(checks):
+    """The exit code of a test of these; the build folder is its argument."""
     build = pathlib.Path(sys.argv[1])
     if not (build / "bin" / "ranktrace-merge").exists():
         print("skipped: this build has no ranktrace-merge (no simdjson)")
         return 77
     with tempfile.TemporaryDirectory() as folder:
         bugs = Bugs(build, pathlib.Path(folder))
-        for check in (whole_microseconds, overlaps_on_a_stream, absurd_durations, before_its_launch, wrong_units, ids_of_ranks,
-                      work_of_the_last_step, windows_begin_elsewhere, clocks_of_hosts, who_holds_up, graphs, repeated_nodes,
-                      names_of_kernels):
+        for check in checks:
             check(bugs)
     print("\n".join(bugs.faults) or f"{bugs.count} results as they must be")
     return 1 if bugs.faults else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_checks((whole_microseconds, overlaps_on_a_stream, absurd_durations, before_its_launch, wrong_units, ids_of_ranks,
+                         work_of_the_last_step, windows_begin_elsewhere, clocks_of_hosts, who_holds_up, graphs, repeated_nodes,
+                         names_of_kernels)))

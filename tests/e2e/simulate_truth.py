@@ -10,13 +10,13 @@ What is an estimate (gains, what steps would take without transfers) is within 1
 prints each number of each scenario: truth, measured, error. NAME: only scenarios whose names hold it.
 """
 import argparse
-import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 
 from scenarios import LARGE, SCENARIOS
+from simulated_job import SimulatedJob
 
 ESTIMATE_OFF_MAX = 0.01  # of a step
 BOUND_NS_MAX = 50_000
@@ -57,26 +57,6 @@ class Rows:
         for number, truth, measured, error, holds in self.items:
             truth, measured = (f"{v:.5f}" if isinstance(v, float) else str(v) for v in (truth, measured))
             print(f"{self.name:46} {number:28} {truth:>26} {measured:>26} {error:>10}{'' if holds else '  WRONG'}")
-
-
-class Job:
-    """Makes scenarios, and reports of them."""
-
-    def __init__(self, ranktrace, folder):
-        self.ranktrace, self.folder = ranktrace, folder
-        self.timeline, self.truth = folder / "run.rkt", folder / "truth.json"
-
-    def simulate(self, settings, faults):
-        lines = settings + [f"fault = {fault}" for fault in faults]
-        options = [word for line in lines for word in ("--set", line)]
-        subprocess.run([self.ranktrace, "simulate", "-f", "-o", self.timeline, "--truth", self.truth, *options],
-                       check=True, stdout=subprocess.DEVNULL)
-        return json.loads(self.truth.read_text(encoding="utf-8"))
-
-    def report(self):
-        done = subprocess.run([self.ranktrace, "report", "--format", "json", self.timeline], check=True,
-                              stdout=subprocess.PIPE)
-        return json.loads(done.stdout)
 
 
 def rate_of(truth):
@@ -322,7 +302,7 @@ def main():
               if not args.names or any(name in scenario.name for name in args.names)]
     failures, count = [], 0
     with tempfile.TemporaryDirectory() as name:
-        job = Job(ranktrace, pathlib.Path(name))
+        job = SimulatedJob(ranktrace, pathlib.Path(name))
         for scenario in wanted:
             rows = walk(job, scenario)
             failures += rows.failures()

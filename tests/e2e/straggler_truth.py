@@ -8,12 +8,12 @@ COUNT random jobs with one fault that costs 5 % of a step or more, and as many w
 gain is what the same steps of the same job take without the fault; it has to be known to a tenth. Prints
 a table.
 """
-import json
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
+
+from simulated_job import SimulatedJob
 
 RIGHT_MIN = 0.95
 GAIN_OFF_MAX = 0.10
@@ -32,24 +32,6 @@ CAUSES = {
     "throttled": "compute",
 }
 HOST_FAULTS = ("slow-input", "slow-host", "launch-gaps", "device-alloc")
-
-
-class Job:
-    """A scenario, made and analysed."""
-
-    def __init__(self, ranktrace, folder):
-        self.ranktrace, self.timeline, self.truth = ranktrace, folder / "run.rkt", folder / "truth.json"
-
-    def simulate(self, settings):
-        options = [word for line in settings for word in ("-s", line)]
-        subprocess.run([self.ranktrace, "simulate", "-f", "-o", self.timeline, "--truth", self.truth, *options],
-                       check=True, stdout=subprocess.DEVNULL)
-        return json.loads(self.truth.read_text(encoding="utf-8"))
-
-    def report(self):
-        done = subprocess.run([self.ranktrace, "report", "--format", "json", self.timeline], check=True,
-                              stdout=subprocess.PIPE)
-        return json.loads(done.stdout)
 
 
 def later_steps(truth):
@@ -171,7 +153,7 @@ def main():
     first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     rows, named, failures = [], [], []
     with tempfile.TemporaryDirectory() as name:
-        job = Job(ranktrace, pathlib.Path(name))
+        job = SimulatedJob(ranktrace, pathlib.Path(name))
         for seed in range(first, first + count):
             row = run_faulty(job, random.Random(seed))
             rows.append(row)
