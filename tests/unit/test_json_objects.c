@@ -98,6 +98,8 @@ static void fields_are_the_same_whatever_came_before(void **state)
          "ph=X,+ph=1,+dur=2,dur=3,;"},
         {"[{\"ph\": \"X\", \"args\": {}, \"dur\": 3}]", "ph=X,dur=3,;"},
         {"[{\"ph\": \"X\", \"args\": 7, \"dur\": 3}]", "ph=X,args=7,dur=3,;"},
+        {"[{\"ph\": \"X\", \"args\": 7, \"ph\": 3}]", "ph=X,args=7,ph=3,;"},
+        {"[{\"ph\": \"X\", \"args\": {}, \"ph\": 3}]", "ph=X,ph=3,;"},
         {"[{\"args\": {\"args\": {\"a\": [1]}}}]", "+args={\"a\": [1]},;"},
         {"[{\"ph\": [1, {\"a\": 2}], \"pha\": \"\", \"\": true}]",
          "ph=[1, {\"a\": 2}],pha=,=true,;"},
@@ -152,6 +154,25 @@ static void any_number_of_keys_have_their_meanings(void **state)
     }
 }
 
+/* Around and far beyond what is kept of a key: nothing is written over what is known of others. */
+static void keys_of_any_length_have_their_meanings(void **state)
+{
+    static struct seen seen;
+    size_t last;
+
+    for (int bytes = 1; bytes < 1000; bytes++) {
+        char text[2048], fields[2048];
+
+        (void)snprintf(text, sizeof(text), "[{\"a\": 1, \"%0*d\": 2, \"b\": 3}]", bytes,
+                       bytes % 10);
+        (void)snprintf(fields, sizeof(fields), "a=1,%0*d=2,b=3,;", bytes, bytes % 10);
+        for (int round = 0; round < 2; round++) {
+            assert_int_equal(parse(*state, text, &seen, &last), RKT_JSON_DONE);
+            assert_string_equal(seen.text, fields);
+        }
+    }
+}
+
 static void what_is_wrong_is_found_behind_what_is_right(void **state)
 {
     static const char *const WRONG[] = {
@@ -197,6 +218,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(args_that_nobody_wants_are_passed_over, make_parser,
                                         drop_parser),
         cmocka_unit_test_setup_teardown(any_number_of_keys_have_their_meanings, make_parser,
+                                        drop_parser),
+        cmocka_unit_test_setup_teardown(keys_of_any_length_have_their_meanings, make_parser,
                                         drop_parser),
         cmocka_unit_test_setup_teardown(what_is_wrong_is_found_behind_what_is_right, make_parser,
                                         drop_parser),
