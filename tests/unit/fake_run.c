@@ -18,8 +18,14 @@ static void *room(size_t count, size_t elem_bytes)
 
 void fake_run_init(struct fake_run *run, size_t rank_count)
 {
+    fake_run_init_small(run, rank_count, FAKE_RECORDS_MAX);
+}
+
+void fake_run_init_small(struct fake_run *run, size_t rank_count, size_t record_cap)
+{
     assert_true(rank_count <= FAKE_RANKS_MAX);
     memset(run, 0, sizeof(*run));
+    run->record_cap = record_cap;
     rkt_arena_init(&run->arena, (size_t)64 << 20);
     run->traces = room(FAKE_RANKS_MAX, sizeof(*run->traces));
     run->result.ranks = room(FAKE_RANKS_MAX, sizeof(*run->result.ranks));
@@ -34,23 +40,23 @@ void fake_run_init(struct fake_run *run, size_t rank_count)
 
         trace->names = rkt_strtab_create();
         assert_non_null(trace->names);
-        trace->works = room(FAKE_RECORDS_MAX, sizeof(*trace->works));
-        trace->calls = room(FAKE_RECORDS_MAX, sizeof(*trace->calls));
-        trace->ranges = room(FAKE_RECORDS_MAX, sizeof(*trace->ranges));
-        trace->ops = room(FAKE_RECORDS_MAX, sizeof(*trace->ops));
-        trace->buckets = room(FAKE_RECORDS_MAX, sizeof(*trace->buckets));
-        trace->comms = room(FAKE_RECORDS_MAX, sizeof(*trace->comms));
-        trace->gpu.counters = room(FAKE_RECORDS_MAX, sizeof(*trace->gpu.counters));
+        trace->works = room(record_cap, sizeof(*trace->works));
+        trace->calls = room(record_cap, sizeof(*trace->calls));
+        trace->ranges = room(record_cap, sizeof(*trace->ranges));
+        trace->ops = room(record_cap, sizeof(*trace->ops));
+        trace->buckets = room(record_cap, sizeof(*trace->buckets));
+        trace->comms = room(record_cap, sizeof(*trace->comms));
+        trace->gpu.counters = room(record_cap, sizeof(*trace->gpu.counters));
         trace->main_thread_id = 1;
         trace->source.has_end = true;
         trace->source.info.rank = (uint32_t)r;
         trace->source.info.rank_known = true;
         trace->source.end.reason = RKT_END_EXITED;
-        run->result.ranks[r] = (struct rkt_rank_result){
-            .rank = (uint32_t)r,
-            .trace = trace,
-            .align_state = RKT_ALIGN_REFERENCE,
-            .steps = room(FAKE_RECORDS_MAX, sizeof(struct rkt_step_result))};
+        run->result.ranks[r] =
+            (struct rkt_rank_result){.rank = (uint32_t)r,
+                                     .trace = trace,
+                                     .align_state = RKT_ALIGN_REFERENCE,
+                                     .steps = room(record_cap, sizeof(struct rkt_step_result))};
     }
 }
 
@@ -97,7 +103,7 @@ uint32_t fake_add_work(struct fake_run *run, size_t rank, struct fake_work work)
     struct rkt_rank_trace *trace = &run->traces[rank];
     bool has_launch = work.launch_ns != 0;
 
-    assert_true(trace->work_count < FAKE_RECORDS_MAX);
+    assert_true(trace->work_count < run->record_cap);
     trace->has_gpu = true;
     trace->works[trace->work_count] =
         (struct rkt_work){.start_ns = work.start_ns,
@@ -120,7 +126,7 @@ void fake_add_op(struct fake_run *run, size_t rank, struct fake_op op)
     struct rkt_rank_trace *trace = &run->traces[rank];
     struct rkt_work *work = &trace->works[trace->work_count - 1];
 
-    assert_true(trace->op_count < FAKE_RECORDS_MAX);
+    assert_true(trace->op_count < run->record_cap);
     trace->ops[trace->op_count] = (struct rkt_op){.work = (uint32_t)(trace->work_count - 1),
                                                   .type = RKT_NCCL_COLL,
                                                   .nccl = {.comm_id = op.comm_id,
@@ -210,7 +216,7 @@ void fake_add_counter(struct fake_run *run, size_t rank, enum rkt_counter counte
 {
     struct rkt_rank_trace *trace = &run->traces[rank];
 
-    assert_true(trace->gpu.counter_count < FAKE_RECORDS_MAX);
+    assert_true(trace->gpu.counter_count < run->record_cap);
     trace->gpu.counters[trace->gpu.counter_count++] = (struct rkt_counter_sample){
         .start_ns = start_ns, .end_ns = end_ns, .value = value, .counter = (uint8_t)counter};
     if (end_ns - start_ns > trace->gpu.longest_ns)

@@ -20,6 +20,7 @@ struct fake_run {
     struct rkt_result result;
     struct rkt_rank_trace *traces; /* by position */
     struct rkt_name_times *names[FAKE_RANKS_MAX];
+    size_t record_cap; /* of each kind, per rank */
     struct rkt_arena arena;
     struct rkt_run_info info;
     struct rkt_store_health health;
@@ -43,7 +44,9 @@ struct fake_op {
     enum rkt_nccl_func func;
 };
 
-void fake_run_init(struct fake_run *run, size_t rank_count);
+void fake_run_init(struct fake_run *run, size_t rank_count); /* with FAKE_RECORDS_MAX */
+/* For tests that make very many. */
+void fake_run_init_small(struct fake_run *run, size_t rank_count, size_t record_cap);
 void fake_run_release(struct fake_run *run);
 
 void fake_add_comm(struct fake_run *run, size_t rank, uint64_t comm_id, int32_t comm_rank,

@@ -16,9 +16,11 @@
 
 #define UNIT_NS 100ll /* an instant: the 2 us of a device gap are 20 of them */
 #define SPAN 500
-#define WINDOWS_CHECKED 3000
+#define WINDOWS_CHECKED 100000
 #define WORKS 24
 #define SPANS_MAX 24
+#define TILES_MAX 63
+#define RECORD_CAP 64 /* of a run: works, calls, ranges, steps */
 
 /* A host record or a state of the device, in units. */
 struct span {
@@ -376,7 +378,7 @@ static void check_window(const struct rkt_window *window, const int64_t want_ns[
 
 /* A rank with steps that tile the run, but for some time before the first and after the last. */
 struct tiles {
-    int edges[SPAN + 100];
+    int edges[TILES_MAX + 1];
     int count; /* of steps: from edges[i] to edges[i + 1] */
 };
 
@@ -386,7 +388,8 @@ static void draw_tiles(struct rkt_random *random, int start, int end, struct til
 
     tiles->count = 0;
     tiles->edges[0] = at < end ? at : start;
-    for (at = tiles->edges[0] + 1 + below(random, 60); at <= end; at += 1 + below(random, 60))
+    for (at = tiles->edges[0] + 1 + below(random, 60); at <= end && tiles->count < TILES_MAX;
+         at += 1 + below(random, 60))
         tiles->edges[++tiles->count] = at;
     if (tiles->count == 0)
         tiles->edges[++tiles->count] = end;
@@ -429,7 +432,7 @@ static void every_instant_has_the_part_that_brute_force_gives_it(void **state)
         int end;
 
         draw(&random, &drawing);
-        fake_run_init(&run, 1);
+        fake_run_init_small(&run, 1, RECORD_CAP);
         add_to_run(&run, &drawing);
         brute_force(&drawing, parts, &start, &end);
         run.result.ranks[0].run.start_ns = start * UNIT_NS;
