@@ -9,7 +9,7 @@ import statistics
 import sys
 import tempfile
 
-from public_traces import SHARED, load_oracle, run
+from public_traces import load_oracle, reason_to_skip, run, runs
 
 
 def report_of(build, files, store):
@@ -83,26 +83,21 @@ def check_weak(report):
 
 def main():
     build = pathlib.Path(sys.argv[1])
-    if not (build / "bin" / "ranktrace-merge").exists():
-        print("skipped: this build has no ranktrace-merge (no simdjson)")
-        return 77
-    if not (SHARED / "oracle").is_dir():
-        print(f"skipped: no {SHARED}, the public traces and the oracle")
+    reason = reason_to_skip(build)
+    if reason:
+        print(f"skipped: {reason}")
         return 77
     oracle, wrong = load_oracle(), 0
     with tempfile.TemporaryDirectory() as folder:
-        for group in sorted(p for p in (SHARED / "data").iterdir() if p.is_dir()):
-            files = sorted(group.glob("*.json.gz"))
-            sets = [files] if group.name.endswith("8rank") or group.name == "trace_filter" else [[f] for f in files]
-            for one in sets:
-                report = report_of(build, one, pathlib.Path(folder) / "timeline.rkt")
-                wrong += check_sums(report, one[0].name)
-                if group.name == "param_dlrm_kineto_8rank":
-                    wrong += check_collectives(report, oracle, one)
-                elif group.name == "nanogpt_h100_8rank":
-                    wrong += check_shift(report)
-                elif group.name == "trace_filter":
-                    wrong += check_weak(report)
+        for name, files in runs():
+            report = report_of(build, files, pathlib.Path(folder) / "timeline.rkt")
+            wrong += check_sums(report, files[0].name)
+            if name == "param_dlrm_kineto_8rank":
+                wrong += check_collectives(report, oracle, files)
+            elif name == "nanogpt_h100_8rank":
+                wrong += check_shift(report)
+            elif name == "trace_filter":
+                wrong += check_weak(report)
     return 1 if wrong else 0
 
 

@@ -6,7 +6,7 @@ import pathlib
 import sys
 import tempfile
 
-from public_traces import SHARED, load_oracle, run
+from public_traces import load_oracle, reason_to_skip, run, runs
 
 
 def work_of_store(build, store):
@@ -43,19 +43,14 @@ def check_set(build, oracle, files, store):
 
 def main():
     build = pathlib.Path(sys.argv[1])
-    if not (build / "bin" / "ranktrace-merge").exists():
-        print("skipped: this build has no ranktrace-merge (no simdjson)")
-        return 77
-    if not (SHARED / "oracle").is_dir():
-        print(f"skipped: no {SHARED}, the public traces and the oracle")
+    reason = reason_to_skip(build)
+    if reason:
+        print(f"skipped: {reason}")
         return 77
     oracle, wrong = load_oracle(), 0
     with tempfile.TemporaryDirectory() as folder:
-        for group in sorted(p for p in (SHARED / "data").iterdir() if p.is_dir()):
-            files = sorted(group.glob("*.json.gz"))
-            sets = [files] if group.name.endswith("8rank") or group.name == "trace_filter" else [[f] for f in files]
-            for one in sets:
-                wrong += check_set(build, oracle, one, pathlib.Path(folder) / "timeline.rkt")
+        for name, files in runs():
+            wrong += check_set(build, oracle, files, pathlib.Path(folder) / "timeline.rkt")
     return 1 if wrong else 0
 
 

@@ -15,10 +15,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared"
+from public_traces import JOBS, SHARED, folders, reason_to_skip
+
 ORACLE = SHARED / "oracle" / "kineto_oracle.py"
-JOBS = ["param_dlrm_kineto_8rank", "nanogpt_h100_8rank", "trace_filter"]
 
 
 def run(command):
@@ -111,13 +110,17 @@ def compare(what, build, files):
 
 def main():
     build = pathlib.Path(sys.argv[1])
-    if not ORACLE.exists() or not (SHARED / "data").is_dir():
-        print(f"skipped: no traces and no reference under {SHARED}")
+    reason = reason_to_skip(build)
+    if reason:
+        print(f"skipped: {reason}")
         return 77
-    runs = [([path], f"{path.parent.name}/{path.name}") for path in sorted(SHARED.glob("data/*/*.json.gz"))]
-    runs += [(sorted((SHARED / "data" / job).glob("*.json.gz")), job) for job in JOBS]
+    compared = []
+    for name, files in folders():
+        compared += [([path], f"{name}/{path.name}") for path in files]
+        if name in JOBS:
+            compared.append((files, name))
     total, failed = 0, []
-    for files, what in runs:
+    for files, what in compared:
         try:
             count, lines = compare(what, build, files)
         except RuntimeError as error:
@@ -125,7 +128,7 @@ def main():
         total += count
         failed += lines
     print("\n".join(failed))
-    print(f"{total} ranks of {len(runs)} runs compared, {len(failed)} differences")
+    print(f"{total} ranks of {len(compared)} runs compared, {len(failed)} differences")
     return 1 if failed or total == 0 else 0
 
 

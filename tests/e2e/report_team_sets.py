@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 
-from public_traces import SHARED, run
+from public_traces import folders, reason_to_skip, run
 
 
 def reports(build, store, words_before=(), words_after=()):
@@ -27,26 +27,23 @@ def check_set(build, store, has_mpi, counts):
 
 def main():
     build = pathlib.Path(sys.argv[1])
-    if not (build / "bin" / "ranktrace-merge").exists():
-        print("skipped: this build has no ranktrace-merge (no simdjson)")
-        return 77
-    if not (SHARED / "data").is_dir():
-        print(f"skipped: no {SHARED / 'data'}, the public traces")
+    reason = reason_to_skip(build)
+    if reason:
+        print(f"skipped: {reason}")
         return 77
     has_mpi = (build / "bin" / "ranktrace-report-mpi").exists() and shutil.which("mpirun") is not None
     if not has_mpi:
         print("this build has no MPI, or mpirun is not installed: children alone are looked at")
     failed = False
     with tempfile.TemporaryDirectory() as folder:
-        for group in sorted(p for p in (SHARED / "data").iterdir() if p.is_dir()):
-            files = sorted(group.glob("*.json.gz"))
-            store = pathlib.Path(folder) / f"{group.name}.rkt"
-            if not files or group.name == "nccl_parser_config":
+        for name, files in folders():
+            store = pathlib.Path(folder) / f"{name}.rkt"
+            if name == "nccl_parser_config":
                 continue
             run(build / "bin" / "ranktrace-merge", "--quiet", "-o", store, *files)
             # One file is one rank: of those, one team is enough.
             wrong = check_set(build, store, has_mpi and len(files) > 1, (2, 3, 4) if len(files) > 1 else (2,))
-            print(f"{group.name}: {len(files)} files{': another report of ' if wrong else ''}{', '.join(wrong)}")
+            print(f"{name}: {len(files)} files{': another report of ' if wrong else ''}{', '.join(wrong)}")
             failed |= bool(wrong)
     return 1 if failed else 0
 
