@@ -20,13 +20,13 @@
 #include "common/store_reader.h"
 
 struct rkt_analysis_options {
-    const char *step_range;          /* name that begins a step's range; NULL: ProfilerStep# */
-    const char *comm_kernel;         /* regex of more comm kernels; NULL */
-    double step_flops;               /* of a step, all ranks together; 0 unknown */
-    double peak_flops;               /* that a GPU can do per second; 0 unknown */
-    struct rkt_team *team;           /* that shares the work (team.h); NULL: this process alone */
-    bool only_matches;               /* stop where collectives are matched: for their clocks */
-    uint64_t keep_bytes;             /* of whole traces that stay (trace_keeper.h); 0: none */
+    const char *step_range;  /* name that begins a step's range; NULL: ProfilerStep# */
+    const char *comm_kernel; /* regex of more comm kernels; NULL */
+    double step_flops;       /* of a step, all ranks together; 0 unknown */
+    double peak_flops;       /* that a GPU can do per second; 0 unknown */
+    struct rkt_team *team;   /* that shares the work (team.h); NULL: this process alone */
+    bool only_matches;       /* collectives as they are matched, for their clocks: no more */
+    uint64_t keep_bytes;     /* of whole traces that stay (trace_keeper.h); 0: none */
     struct rkt_selection_texts part; /* of the run that is looked at; all NULL: all of it */
     struct rkt_selection *selection; /* what `part` says, set by create; NULL: everything */
 };

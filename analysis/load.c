@@ -412,7 +412,7 @@ enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
     struct loading loading = {
         .reader = reader,
         .options = options,
-        .rules = {options ? options->comm_kernel : NULL},
+        .rules = {options ? options->comm_kernel : NULL, options && options->only_matches},
         .loaded = loaded,
         .result = result,
         .arena = arena,

@@ -103,6 +103,7 @@ int64_t rkt_rank_trace_job_ns(const struct rkt_rank_trace *trace, int64_t rank_n
 
 struct rkt_work_rules {
     const char *comm_kernel_regex; /* the user's --comm-kernel; NULL for none */
+    bool only_matches;             /* of records only what collectives are matched by */
 };
 
 /* Loads the source at `position` of the reader with its node's clock records. */

@@ -24,7 +24,7 @@ static int compare_places(const void *a, const void *b)
     return (p->start_ns > q->start_ns) - (p->start_ns < q->start_ns);
 }
 
-static bool has_name(const struct rkt_rank_trace *trace)
+bool rkt_rank_trace_names_all_to_all(const struct rkt_rank_trace *trace)
 {
     for (uint32_t id = 0; id < rkt_strtab_count(trace->names); id++) {
         if (strcmp(rkt_strtab_get(trace->names, id, NULL), RANGE_NAME) == 0)
@@ -71,7 +71,7 @@ enum rkt_status rkt_rank_trace_find_all_to_alls(struct rkt_rank_trace *trace, st
     struct place *places;
     size_t count;
 
-    if (!has_name(trace))
+    if (!rkt_rank_trace_names_all_to_all(trace))
         return RKT_OK;
     places = calloc(trace->range_count + 1, sizeof(*places));
     if (!places)

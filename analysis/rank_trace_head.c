@@ -37,7 +37,8 @@ enum rkt_status rkt_rank_trace_load_head(struct rkt_store_reader *reader, size_t
 
     if (!trace)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a rank's trace");
-    status = rkt_raw_trace_load(reader, position, HEAD_BATCHES, &raw, trace, err);
+    status = rkt_raw_trace_load(
+        reader, position, (struct rkt_raw_part){.batch_count = HEAD_BATCHES}, &raw, trace, err);
     if (status == RKT_OK)
         status = rkt_rank_trace_find_middle(trace, &raw, err);
     if (status == RKT_OK)

@@ -107,31 +107,54 @@ static enum rkt_status make_clock(struct rkt_store_reader *reader, struct rkt_ra
     return status;
 }
 
-/* The first batches of a source. */
-struct head {
+struct taking {
+    struct rkt_raw_part part; /* its batches: that are left */
     struct rkt_raw_trace *raw;
-    size_t batches_left;
+    const struct rkt_rank_trace *trace;
 };
 
-static enum rkt_status take_head(void *ctx, const struct rkt_event *events, size_t count,
+/* Of ranges only one name is asked for, and names come before what has them. */
+static bool is_of_matches(const struct taking *taking, uint8_t kind)
+{
+    switch ((enum rkt_event_kind)kind) {
+    case RKT_EVENT_KERNEL:
+    case RKT_EVENT_MEMCPY:
+    case RKT_EVENT_MEMSET:
+    case RKT_EVENT_GRAPH:
+    case RKT_EVENT_API:
+    case RKT_EVENT_NCCL:
+    case RKT_EVENT_BUCKET:
+    case RKT_EVENT_COMM:
+    case RKT_EVENT_CLOCK_PAIR:
+        return true;
+    case RKT_EVENT_RANGE:
+        return rkt_rank_trace_names_all_to_all(taking->trace);
+    default:
+        return false;
+    }
+}
+
+static enum rkt_status take_part(void *ctx, const struct rkt_event *events, size_t count,
                                  struct rkt_error *err)
 {
-    struct head *head = ctx;
+    struct taking *taking = ctx;
 
-    if (head->batches_left == 0)
+    if (taking->part.batch_count == 0)
         return RKT_END;
-    head->batches_left--;
-    return take_events(head->raw, events, count, err);
+    taking->part.batch_count--;
+    if (taking->part.only_matches && !is_of_matches(taking, events->kind))
+        return RKT_OK;
+    return take_events(taking->raw, events, count, err);
 }
 
 /* What is wrong with the source itself: its node's clock records are read for others, too. */
-static enum rkt_status walk(struct rkt_store_reader *reader, uint32_t source, struct head head,
+static enum rkt_status walk(struct rkt_store_reader *reader, uint32_t source, struct taking taking,
                             struct rkt_rank_trace *trace, struct rkt_error *err)
 {
     const struct rkt_store_health *health = rkt_store_reader_health(reader);
     struct rkt_store_health before = *health;
     enum rkt_status status =
-        rkt_store_reader_walk(reader, source, trace->names, take_head, &head, err);
+        rkt_store_reader_walk(reader, source, trace->names, take_part, &taking, err);
 
     trace->damage = (struct rkt_read_damage){
         .damaged_frames = health->damaged_frames - before.damaged_frames,
@@ -143,7 +166,7 @@ static enum rkt_status walk(struct rkt_store_reader *reader, uint32_t source, st
 }
 
 enum rkt_status rkt_raw_trace_load(struct rkt_store_reader *reader, size_t position,
-                                   size_t batch_count, struct rkt_raw_trace *raw,
+                                   struct rkt_raw_part part, struct rkt_raw_trace *raw,
                                    struct rkt_rank_trace *trace, struct rkt_error *err)
 {
     const struct rkt_store_source *source;
@@ -156,7 +179,7 @@ enum rkt_status rkt_raw_trace_load(struct rkt_store_reader *reader, size_t posit
     trace->names = rkt_strtab_create();
     if (!trace->names)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for names");
-    status = walk(reader, source->info.source, (struct head){raw, batch_count}, trace, err);
+    status = walk(reader, source->info.source, (struct taking){part, raw, trace}, trace, err);
     if (status != RKT_OK)
         return status;
     trace->source = *source;

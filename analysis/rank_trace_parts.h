@@ -33,9 +33,15 @@ struct rkt_raw_trace {
 
 void rkt_raw_trace_release(struct rkt_raw_trace *raw);
 
-/* Fills raw, trace->source, ->names and ->clock, by batch_count batches at most. */
+/* What of a source is taken. */
+struct rkt_raw_part {
+    size_t batch_count; /* at most, from the first on */
+    bool only_matches;  /* rkt_work_rules */
+};
+
+/* Fills raw, trace->source, ->names and ->clock. */
 enum rkt_status rkt_raw_trace_load(struct rkt_store_reader *reader, size_t position,
-                                   size_t batch_count, struct rkt_raw_trace *raw,
+                                   struct rkt_raw_part part, struct rkt_raw_trace *raw,
                                    struct rkt_rank_trace *trace, struct rkt_error *err);
 
 /* All arrays but ops, sorted; classes; losses. Raw SYNC and NCCL events are left for the joins. */
@@ -78,6 +84,9 @@ enum rkt_status rkt_rank_trace_link_ops(struct rkt_rank_trace *trace,
 
 /* hidden_count, hidden_ns. After join. */
 void rkt_rank_trace_find_hidden(struct rkt_rank_trace *trace);
+
+/* Is there a name that such a range has? */
+bool rkt_rank_trace_names_all_to_all(const struct rkt_rank_trace *trace);
 
 /* is_all_to_all, of kernels whose operation was not recorded. After link_ops. */
 enum rkt_status rkt_rank_trace_find_all_to_alls(struct rkt_rank_trace *trace,

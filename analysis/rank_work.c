@@ -36,9 +36,13 @@ enum rkt_status rkt_rank_work(const struct rkt_analysis_options *options,
                               struct rkt_rank_result *rank, struct rkt_error *err)
 {
     struct rkt_rank_trace *trace = loaded->trace;
-    enum rkt_status status = rkt_rank_prepare(options, trace, arena, rank, err);
+    enum rkt_status status;
 
     rank->trace = trace;
+    rank->align_state = rkt_clock_map_state(trace->clock);
+    if (options && options->only_matches)
+        return RKT_OK;
+    status = rkt_rank_prepare(options, trace, arena, rank, err);
     if (status == RKT_OK)
         status = rkt_measure_rank(rank, &loaded->exposed, arena, err);
     if (status == RKT_OK)
@@ -52,7 +56,6 @@ enum rkt_status rkt_rank_work(const struct rkt_analysis_options *options,
     rank->exposed = &loaded->exposed;
     rank->names = loaded->names;
     rank->is_cut_short = is_cut_short(&trace->source);
-    rank->align_state = rkt_clock_map_state(trace->clock);
     rank->bound_ns = rkt_clock_map_worst_bound(trace->clock, rank->run.start_ns, rank->run.end_ns,
                                                &rank->likely_ns);
     return RKT_OK;

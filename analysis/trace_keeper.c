@@ -78,7 +78,7 @@ static void take_collectives(struct rkt_rank_trace *whole, const struct rkt_rank
 static enum rkt_status load_again(struct rkt_trace_keeper *keeper, size_t position,
                                   const struct rkt_rank_trace *thin, struct rkt_error *err)
 {
-    const struct rkt_work_rules rules = {keeper->options.comm_kernel};
+    const struct rkt_work_rules rules = {.comm_kernel_regex = keeper->options.comm_kernel};
     struct rkt_rank_result scratch = {0};
     struct rkt_arena arena;
     enum rkt_status status;

@@ -42,14 +42,23 @@ int rank_store_tear_down(void **state)
     return 0;
 }
 
-void rank_store_load(struct rank_store *fx, const char *comm_kernel)
+static void load(struct rank_store *fx, struct rkt_work_rules rules)
 {
-    const struct rkt_work_rules rules = {comm_kernel};
     struct rkt_store_reader *reader = store_open(&fx->maker);
     struct rkt_error err;
 
     assert_rkt_ok(rkt_clock_redo_missing(reader, &err), err);
     assert_rkt_ok(rkt_rank_trace_load(reader, fx->rank, &rules, &fx->trace, &err), err);
+}
+
+void rank_store_load(struct rank_store *fx, const char *comm_kernel)
+{
+    load(fx, (struct rkt_work_rules){.comm_kernel_regex = comm_kernel});
+}
+
+void rank_store_load_matches(struct rank_store *fx)
+{
+    load(fx, (struct rkt_work_rules){.only_matches = true});
 }
 
 void add_event(struct rank_store *fx, struct rkt_event event)

@@ -34,6 +34,8 @@ int rank_store_tear_down(void **state);
 
 /* Writes everything and loads the rank into ->trace. */
 void rank_store_load(struct rank_store *fx, const char *comm_kernel);
+/* The same for matching alone. */
+void rank_store_load_matches(struct rank_store *fx);
 
 void add_event(struct rank_store *fx, struct rkt_event event); /* REALTIME unless it says */
 void add_kernel(struct rank_store *fx, const char *name, uint32_t correlation_id, uint64_t start_ns,

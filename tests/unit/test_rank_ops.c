@@ -170,6 +170,44 @@ static void imported_operations_join_by_correlation_and_in_graphs_by_start(void 
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rank_store_set_up, rank_store_tear_down)
 
+/* A SendRecv inside torch's range of an all_to_all, if it is one, and what matching has no use for. */
+static void add_for_matching(struct rank_store *fx, const char *range_name)
+{
+    add_pairs(fx);
+    add_kernel(fx, "ncclDevKernel_SendRecv(x)", 1, real(SECOND) + 500, real(SECOND) + 900);
+    add_call(fx, "cudaLaunchKernelExC", 1, real(SECOND) + 100, real(SECOND) + 200);
+    add_event(fx, (struct rkt_event){.kind = RKT_EVENT_RANGE,
+                                     .type = RKT_RANGE_ANNOTATION,
+                                     .name_id = store_name(&fx->maker, fx->rank, range_name),
+                                     .start_ns = real(SECOND) + 50,
+                                     .end_ns = real(SECOND) + 300,
+                                     .thread_id = MAIN});
+    add_event(fx, (struct rkt_event){.kind = RKT_EVENT_COUNTER, .start_ns = real(SECOND)});
+}
+
+static void for_matching_alone_only_ranges_of_an_all_to_all_are_taken(void **state)
+{
+    struct rank_store *fx = *state;
+
+    add_for_matching(fx, "nccl:all_to_all");
+    rank_store_load_matches(fx);
+    assert_int_equal(fx->trace->gpu.counter_count, 0);
+    assert_int_equal(fx->trace->range_count, 1);
+    assert_true(fx->trace->works[0].is_all_to_all);
+    assert_int_equal(fx->trace->works[0].start_ns, real(SECOND) + 500);
+}
+
+static void for_matching_alone_other_ranges_are_not_taken(void **state)
+{
+    struct rank_store *fx = *state;
+
+    add_for_matching(fx, "nccl:send");
+    rank_store_load_matches(fx);
+    assert_int_equal(fx->trace->range_count, 0);
+    assert_int_equal(fx->trace->work_count, 1);
+    assert_false(fx->trace->works[0].is_all_to_all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +217,8 @@ int main(void)
         TEST(operations_whose_kernel_is_not_there_join_none),
         TEST(calls_that_nvtx_tells_join_the_kernel_launched_inside),
         TEST(imported_operations_join_by_correlation_and_in_graphs_by_start),
+        TEST(for_matching_alone_only_ranges_of_an_all_to_all_are_taken),
+        TEST(for_matching_alone_other_ranges_are_not_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -255,7 +255,7 @@ static void the_users_pattern_names_more_comm_kernels(void **state)
 
 static void a_pattern_that_is_none_is_refused_by_name(void **state)
 {
-    const struct rkt_work_rules rules = {"my_["};
+    const struct rkt_work_rules rules = {.comm_kernel_regex = "my_["};
     struct rank_store *fx = *state;
     struct rkt_error err;
 
