@@ -3,8 +3,10 @@
 
 #include <string.h>
 
-#define UNREAD_BYTES_USUAL 256 /* args up to here hold no other event */
-#define NESTED_BYTES_USUAL 64u
+#include "analysis/import/json_scan.h"
+#include "analysis/import/json_swallowed.h"
+
+#define NUMBER_BYTES_USUAL 20u /* what is longer, and no text, may be an object or a list */
 
 /* How many events began in what is lost: at least one. */
 static uint64_t count_lost(const char *text, size_t len)
@@ -61,32 +63,40 @@ static void note_merged(struct rkt_json_stats *stats, uint64_t position, uint64_
     stats->damaged_count += count;
 }
 
-static bool holds_event(const char *text, size_t len)
+static bool may_be_nested(const struct rkt_json_field *field)
 {
-    return memmem(text, len, "\"ph\"", 4) != NULL;
+    return field->value_bytes > NUMBER_BYTES_USUAL && !field->is_text;
 }
 
-static bool is_nested(const struct rkt_json_field *field)
+static bool may_hide_events(const struct rkt_json_object *event)
 {
-    return field->value_bytes > NESTED_BYTES_USUAL && !field->is_text;
-}
-
-static bool hides_events(struct rkt_json_parser *parser, const struct rkt_json_object *event)
-{
-    bool is_suspect = event->unread && event->text_end - event->unread > UNREAD_BYTES_USUAL &&
-                      holds_event(event->unread, (size_t)(event->text_end - event->unread));
-
+    if (event->unread &&
+        rkt_json_may_hold_event(event->unread + 1, (size_t)(event->text_end - event->unread - 1)))
+        return true;
     for (size_t i = 0; i < event->count; i++) {
         const struct rkt_json_field *field = &event->fields[i];
 
-        is_suspect |= is_nested(field) && holds_event(field->value, field->value_bytes);
+        if (may_be_nested(field) && rkt_json_may_hold_event(field->value, field->value_bytes))
+            return true;
     }
-    return is_suspect &&
-           !rkt_json_is_object(parser, event->text, (size_t)(event->text_end - event->text));
+    return false;
+}
+
+static bool hides_events(struct rkt_json_parser *parser, const struct rkt_json_object *event,
+                         size_t *lost_bytes_out)
+{
+    size_t len = (size_t)(event->text_end - event->text);
+    size_t lost = rkt_json_find_swallowed(event->text, len, RKT_JSON_HOLDER_EVENT);
+
+    if (lost == len && rkt_json_is_object(parser, event->text, len))
+        return false;
+    *lost_bytes_out = lost < len ? lost : rkt_json_find_sure_event(event->text, len, 1);
+    return true;
 }
 
 bool rkt_json_check_event(struct rkt_json_stats *stats, struct rkt_json_parser *parser,
-                          const struct rkt_json_object *event, uint64_t position)
+                          const struct rkt_json_object *event, uint64_t position,
+                          size_t *lost_bytes_out)
 {
     bool has_nested = event->unread != NULL;
     uint64_t phase_count = 0;
@@ -94,11 +104,11 @@ bool rkt_json_check_event(struct rkt_json_stats *stats, struct rkt_json_parser *
     for (size_t i = 0; i < event->count; i++) {
         const struct rkt_json_field *field = &event->fields[i];
 
-        has_nested |= is_nested(field);
+        has_nested |= may_be_nested(field);
         phase_count += field->key_bytes == 2 && field->key[0] == 'p' && field->key[1] == 'h' &&
                        !field->in_args;
     }
-    if (has_nested && hides_events(parser, event))
+    if (has_nested && may_hide_events(event) && hides_events(parser, event, lost_bytes_out))
         return false;
     if (phase_count > 1)
         note_merged(stats, position, phase_count - 1);

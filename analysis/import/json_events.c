@@ -64,22 +64,20 @@ static bool give_event(void *ctx, const struct rkt_json_object *event)
     struct rkt_json_reading *reading = ctx;
 
     if (!rkt_json_check_event(reading->stats, reading->parser, event,
-                              rkt_json_window_position(&reading->window))) {
-        reading->has_doubt = true;
+                              rkt_json_window_position(&reading->window), &reading->lost_bytes))
         return false;
-    }
     reading->stats->event_count++;
     reading->status = reading->handler->event(reading->handler->ctx, event, reading->err);
     return reading->status == RKT_OK;
 }
 
-/* Was it doubt that stopped the parser? Asked once. */
-static bool take_doubt(struct rkt_json_reading *reading)
+/* The parser was stopped: for how much of the event is it given up? 0: not at all. Asked once. */
+static size_t take_lost_bytes(struct rkt_json_reading *reading)
 {
-    bool had_doubt = reading->has_doubt;
+    size_t lost_bytes = reading->lost_bytes;
 
-    reading->has_doubt = false;
-    return had_doubt;
+    reading->lost_bytes = 0;
+    return lost_bytes;
 }
 
 static bool ask_args(void *ctx, const struct rkt_json_field *fields, size_t count)
@@ -146,7 +144,7 @@ static enum rkt_status read_window(struct rkt_json_reading *reading, size_t cut)
         reading->slow_until = cut_position;
         break;
     case RKT_JSON_STOPPED:
-        if (!take_doubt(reading))
+        if (take_lost_bytes(reading) == 0)
             return reading->status;
         go_on_after(reading, &progress);
         reading->slow_until = cut_position;
@@ -189,10 +187,12 @@ static enum rkt_status read_event(struct rkt_json_reading *reading, size_t end)
     const char *text = reading->window.text + reading->window.at;
     size_t len = end - reading->window.at;
     size_t used = len;
+    size_t lost;
     enum rkt_json_outcome outcome =
         rkt_json_parse_object(reading->parser, text, len, &visitor, &used);
+    bool is_repaired = outcome == RKT_JSON_WRONG;
 
-    if (outcome == RKT_JSON_WRONG) {
+    if (is_repaired) {
         outcome = parse_repaired(reading, text, len);
         if (outcome == RKT_JSON_ENDED) /* the repaired text is another: on to what can be next */
             used = rkt_json_find_event(text, len, 1);
@@ -203,13 +203,15 @@ static enum rkt_status read_event(struct rkt_json_reading *reading, size_t end)
         reading->window.at += used;
         return RKT_OK;
     case RKT_JSON_STOPPED:
-        if (!take_doubt(reading))
+        lost = take_lost_bytes(reading);
+        if (lost == 0)
             return reading->status;
-        end = rkt_json_find_sure_event(reading->window.text, end, reading->window.at + 1);
+        end = reading->window.at + (is_repaired ? rkt_json_find_sure_event(text, len, 1) : lost);
         break;
     case RKT_JSON_NOMEM:
         return out_of_memory(reading);
-    case RKT_JSON_WRONG:
+    case RKT_JSON_WRONG: /* what it ends with may be the end of all events */
+        end = reading->window.at + rkt_json_find_sure_event(text, len, 1);
         break;
     }
     rkt_json_skip_damage(reading, end);
@@ -259,7 +261,11 @@ static enum rkt_status read_doubtful(struct rkt_json_reading *reading, size_t ne
             window->at += used;
             return RKT_OK;
         case RKT_JSON_STOPPED:
-            return reading->status;
+            used = take_lost_bytes(reading);
+            if (used == 0)
+                return reading->status;
+            next = window->at + used;
+            break;
         case RKT_JSON_NOMEM:
             return out_of_memory(reading);
         case RKT_JSON_WRONG:

@@ -25,7 +25,7 @@ struct rkt_json_reading {
     struct rkt_json_stats *stats;           /* given */
     struct rkt_error *err;                  /* given */
     struct rkt_json_parser *parser;         /* given; the owner's to destroy */
-    bool has_doubt;      /* the event that the parser stopped at may hold others */
+    size_t lost_bytes;   /* of the event that the parser stopped at, up to another in it; else 0 */
     uint64_t slow_until; /* up to here event by event, as the window did not parse */
     char *scratch;       /* for repaired events; the owner's to free */
     size_t scratch_cap;

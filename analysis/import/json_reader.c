@@ -7,6 +7,7 @@
 #include "analysis/import/json_damage.h"
 #include "analysis/import/json_events.h"
 #include "analysis/import/json_scan.h"
+#include "analysis/import/json_swallowed.h"
 
 #define MEMBER_KEY_BYTES_MAX 64u
 
@@ -76,10 +77,27 @@ static enum rkt_status pass_colon(struct reader *reader, char *c_out)
     return next_char(reader, c_out);
 }
 
+/* Where in the value at the place, which ends at `end`, events of the list begin; `end`: nowhere. */
+static size_t find_swallowed(const struct reader *reader, size_t end)
+{
+    const struct rkt_json_window *window = &reader->reading.window;
+    const char *value = window->text + window->at;
+    size_t bytes = end - window->at;
+
+    if ((*value != '[' && *value != '{') || !rkt_json_may_hold_event(value, bytes))
+        return end;
+    return window->at + rkt_json_find_swallowed(value, bytes, RKT_JSON_HOLDER_MEMBER);
+}
+
 static enum rkt_status give_member(struct reader *reader, struct rkt_json_field *member, size_t end)
 {
     struct rkt_json_window *window = &reader->reading.window;
+    size_t swallowed = find_swallowed(reader, end);
 
+    if (swallowed < end) {
+        rkt_json_skip_damage(&reader->reading, swallowed);
+        return rkt_json_read_events(&reader->reading);
+    }
     member->value = window->text + window->at;
     member->value_bytes = end - window->at;
     member->is_text = member->value[0] == '"';

@@ -12,7 +12,8 @@
  *          rules for characters is repaired; so a bad byte costs the event that it is in. Memory
  *          does not grow with the file.
  * Damage:  what could not be read is counted and its first place kept; never passed over. Of damaged
- *          events in a row two may run together and count as one.
+ *          events in a row two may run together and count as one. Good JSON can be damage too:
+ *          events that lie where none belong are taken out (json_swallowed).
  * Threads: one at a time.
  */
 

@@ -26,24 +26,65 @@ size_t rkt_json_skip_padding(const char *text, size_t len, size_t from)
     return from;
 }
 
-/* Where an event begins: '{', a key that events have, and a colon. */
-static bool is_event_start(const char *text, size_t len, size_t at, bool only_ph)
+/* The key, with its quotes, and a colon at text[from]? */
+static bool is_key_at(const char *text, size_t len, size_t from, const char *key)
 {
-    static const char *const KEYS[] = {"\"ph\"",  "\"name\"", "\"cat\"", "\"pid\"",
-                                       "\"tid\"", "\"ts\"",   "\"id\""};
-    size_t key_count = only_ph ? 1 : sizeof(KEYS) / sizeof(KEYS[0]);
+    size_t bytes = strlen(key);
+    size_t colon;
+
+    if (len - from < bytes || memcmp(text + from, key, bytes) != 0)
+        return false;
+    colon = rkt_json_skip_blank(text, len, from + bytes);
+    return colon < len && text[colon] == ':';
+}
+
+/* Where an event begins: '{', a key that events have, and a colon. */
+static bool is_event_start(const char *text, size_t len, size_t at)
+{
+    /* the last three come first where a writer sorts the keys */
+    static const char *const KEYS[] = {"\"ph\"", "\"name\"", "\"cat\"",  "\"pid\"", "\"tid\"",
+                                       "\"ts\"", "\"id\"",   "\"args\"", "\"bp\"",  "\"dur\""};
     size_t key = rkt_json_skip_blank(text, len, at + 1);
 
     if (text[at] != '{' || key >= len || text[key] != '"')
         return false;
-    for (size_t i = 0; i < key_count; i++) {
-        size_t bytes = strlen(KEYS[i]);
+    for (size_t i = 0; i < sizeof(KEYS) / sizeof(KEYS[0]); i++) {
+        if (is_key_at(text, len, key, KEYS[i]))
+            return true;
+    }
+    return false;
+}
 
-        if (len - key >= bytes && memcmp(text + key, KEYS[i], bytes) == 0) {
-            size_t colon = rkt_json_skip_blank(text, len, key + bytes);
+/* Behind the member "key": value at text[from], and the comma behind it; `len` if it has none. */
+static size_t pass_member(const char *text, size_t len, size_t from)
+{
+    size_t at;
 
-            return colon < len && text[colon] == ':';
-        }
+    if (rkt_json_scan_strictly(text, len, from, &at) != RKT_SCAN_FOUND)
+        return len;
+    at = rkt_json_skip_blank(text, len, at);
+    if (at == len || text[at] != ':')
+        return len;
+    at = rkt_json_skip_blank(text, len, at + 1);
+    if (rkt_json_scan_strictly(text, len, at, &at) != RKT_SCAN_FOUND)
+        return len;
+    at = rkt_json_skip_blank(text, len, at);
+    return at < len && text[at] == ',' ? rkt_json_skip_blank(text, len, at + 1) : len;
+}
+
+/* An event begins here, and says its "ph" soon. */
+static bool is_sure_event(const char *text, size_t len, size_t from)
+{
+    size_t limit = len - from < RKT_JSON_SURE_EVENT_BYTES ? len : from + RKT_JSON_SURE_EVENT_BYTES;
+    size_t at;
+
+    if (!is_event_start(text, len, from))
+        return false;
+    at = rkt_json_skip_blank(text, limit, from + 1);
+    while (at < limit && text[at] == '"') {
+        if (is_key_at(text, limit, at, "\"ph\""))
+            return true;
+        at = pass_member(text, limit, at);
     }
     return false;
 }
@@ -61,7 +102,7 @@ static enum rkt_scan_result scan_string(const char *text, size_t len, size_t fro
         } else if (text[at] == '"') {
             *end_out = at + 1;
             return RKT_SCAN_FOUND;
-        } else if (is_wary && text[at] == '{' && is_event_start(text, len, at, false)) {
+        } else if (is_wary && text[at] == '{' && is_event_start(text, len, at)) {
             *end_out = at;
             return RKT_SCAN_BROKEN;
         }
@@ -72,7 +113,7 @@ static enum rkt_scan_result scan_string(const char *text, size_t len, size_t fro
 /* An object inside an object that begins as only events do: a brace is missing before it. */
 static bool is_lost_start(const char *text, size_t len, size_t from, size_t at)
 {
-    return text[from] == '{' && text[at] == '{' && is_event_start(text, len, at, true);
+    return text[from] == '{' && text[at] == '{' && is_sure_event(text, len, at);
 }
 
 static int depth_change(char c)
@@ -146,7 +187,7 @@ size_t rkt_json_find_event(const char *text, size_t len, size_t from)
         if (!brace)
             return len;
         from = (size_t)(brace - text);
-        if (is_event_start(text, len, from, false))
+        if (is_event_start(text, len, from))
             return from;
         from++;
     }
@@ -155,21 +196,13 @@ size_t rkt_json_find_event(const char *text, size_t len, size_t from)
 
 size_t rkt_json_find_sure_event(const char *text, size_t len, size_t from)
 {
-    for (;;) {
-        size_t room;
-        const char *nested;
-
+    do {
         from = rkt_json_find_event(text, len, from);
-        if (from == len)
-            return len;
-        room = len - from < RKT_JSON_SURE_EVENT_BYTES ? len - from : RKT_JSON_SURE_EVENT_BYTES;
-        nested = memchr(text + from + 1, '{', room - 1);
-        if (nested)
-            room = (size_t)(nested - text) - from;
-        if (memmem(text + from, room, "\"ph\"", 4))
+        if (from == len || is_sure_event(text, len, from))
             return from;
         from++;
-    }
+    } while (from < len);
+    return len;
 }
 
 /* One , "key": value at `from`; false where something else is. */

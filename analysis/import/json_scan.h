@@ -37,13 +37,11 @@ enum rkt_scan_result rkt_json_scan_value(const char *text, size_t len, size_t fr
 enum rkt_scan_result rkt_json_scan_strictly(const char *text, size_t len, size_t from,
                                             size_t *end_out);
 
-/* Where the next event begins, {"ph": or {"name": ..., at or after `from`; `len` if nowhere. */
+/* Where an object with such a key as events have first, {"ph": or {"name": ..., begins at or after
+ * `from`; `len` if nowhere. */
 size_t rkt_json_find_event(const char *text, size_t len, size_t from);
 
-/*
- * The same for one that says its "ph" before any nested object, within so many bytes: no other
- * object of a trace does.
- */
+/* The same for one that is whole up to its "ph", within so many bytes: no other object has one. */
 size_t rkt_json_find_sure_event(const char *text, size_t len, size_t from);
 #define RKT_JSON_SURE_EVENT_BYTES ((size_t)1024)
 

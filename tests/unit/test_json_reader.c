@@ -148,29 +148,86 @@ static const struct case_of CASES[] = {
     {"a broken event that takes the end of the list for its own",
      "{\"traceEvents\":[" A ",{\"ph\":\"X\",\"args\":[{}," B "," C "],\"x\":1}", "a,b,c,", "x=1;",
      1, 0, false, false},
+    {"objects that begin as events do inside args, among others",
+     "[{\"ph\":\"X\",\"args\":{\"l\":[1,{\"ph\":7,\"name\":1},{\"ph\":\"on\",\"name\":1},{\"ph\":"
+     "\"X\"},"
+     "{\"k\":" B "}]},\"name\":\"a\"}," C "]",
+     "a,c,", "", 0, 0, false, false},
+    {"two damaged events make one of all between them",
+     "{\"traceEvents\":[" A ",{\"ph\":[{}," B "," C ",{\"l\":1}]}],\"x\":1}", "a,b,c,", "", 2, 0,
+     false, true},
+    {"the same where the first one is broken in its args",
+     "[" A ",{\"ph\":\"X\",\"args\":{\"l\":[{\"a\":1}," B "," C ",{\"b\":1}]},\"name\":\"x\"}]",
+     "a,b,c,", "", 2, 0, false, true},
+    {"the same with a list for args", "[" A ",{\"ph\":\"X\",\"args\":[{}," B "," C "]}]", "a,b,c,",
+     "", 2, 0, false, true},
+    {"the same where nothing but the shortest event is between",
+     "[" A ",{\"ph\":\"X\",\"x\":[1,{\"ph\":\"E\",\"ts\":1}," B "]}]", "a,b,", "", 2, 0, false,
+     true},
+    {"the same with the name in front",
+     "[{\"name\":\"x\",\"l\":[2,{\"name\":\"a\",\"ph\":\"X\"}]}," B "]", "a,b,", "", 2, 0, false,
+     true},
+    {"events in a member that damage began",
+     "{\"traceEvents\":[" A "],\"x\":[1," B "," C "],\"y\":2}", "a,b,c,", "y=2;", 1, 0, false,
+     false},
+    {"a member that is a list of events", "{\"traceEvents\":[" A "],\"x\":[" B "]}", "a,",
+     "x=[" B "];", 0, 0, false, false},
+    {"a brace is missing where names come first",
+     "{\"traceEvents\":[{\"name\":\"x\",\"ph\":\"X\",{\"name\":\"a\",\"ph\":\"X\"}," B "],\"y\":2}",
+     "a,b,", "y=2;", 1, 0, false, false},
+    {"a brace is missing where keys are sorted",
+     "[{\"args\":{\"i\":1},\"name\":\"a\",\"ph\":\"X\"},{\"args\":{\"i\":1,\"name\":\"x\",\"ph\":"
+     "\"X\"},"
+     "{\"args\":{},\"name\":\"b\",\"ph\":\"X\"}]",
+     "a,b,", "", 1, 0, false, false},
     {"nested args with braces in texts",
      "[{\"ph\":\"X\",\"args\":{\"s\":\"},{\\\"ph\\\":\"},\"name\":\"a\"}," B "]", "a,b,", "", 0, 0,
      false, false},
 };
 
+static void check_case(const struct case_of *c, size_t window)
+{
+    struct rkt_json_stats stats;
+
+    assert_rkt_status(walk(c->json, strlen(c->json), window, &seen, &stats, NULL), RKT_OK);
+    if (strcmp(seen.names, c->names) != 0 || strcmp(seen.members, c->members) != 0)
+        fail_msg("%s: got %s and %s", c->what, seen.names, seen.members);
+    if (stats.damaged_count != c->damaged || stats.repaired_count != c->repaired ||
+        stats.is_cut != c->is_cut || stats.has_rest != c->has_rest)
+        fail_msg("%s: damaged %llu, repaired %llu, cut %d, rest %d", c->what,
+                 (unsigned long long)stats.damaged_count, (unsigned long long)stats.repaired_count,
+                 stats.is_cut, stats.has_rest);
+    if ((stats.first_damage != UINT64_MAX) != (stats.damaged_count > 0))
+        fail_msg("%s: damage and its place do not agree", c->what);
+}
+
 static void every_event_is_given_out_and_all_damage_is_counted(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
-        const struct case_of *c = &CASES[i];
-        struct rkt_json_stats stats;
-
-        assert_rkt_status(walk(c->json, strlen(c->json), 0, &seen, &stats, NULL), RKT_OK);
-        if (strcmp(seen.names, c->names) != 0 || strcmp(seen.members, c->members) != 0)
-            fail_msg("%s: got %s and %s", c->what, seen.names, seen.members);
-        if (stats.damaged_count != c->damaged || stats.repaired_count != c->repaired ||
-            stats.is_cut != c->is_cut || stats.has_rest != c->has_rest)
-            fail_msg("%s: damaged %llu, repaired %llu, cut %d, rest %d", c->what,
-                     (unsigned long long)stats.damaged_count,
-                     (unsigned long long)stats.repaired_count, stats.is_cut, stats.has_rest);
-        if ((stats.first_damage != UINT64_MAX) != (stats.damaged_count > 0))
-            fail_msg("%s: damage and its place do not agree", c->what);
+        for (int refuses = 0; refuses <= 1; refuses++) {
+            seen.refuses_args = refuses;
+            check_case(&CASES[i], 0);
+            check_case(&CASES[i], RKT_JSON_WINDOW_BYTES_MIN);
+        }
     }
+    seen.refuses_args = false;
+}
+
+static void what_two_damaged_events_lose_is_said_with_its_place(void **state)
+{
+    static const char JSON[] = "[" A ",{\"ph\":[{}," B "," C ",{\"l\":1}]}]";
+    struct rkt_json_stats stats;
+
+    (void)state;
+    assert_rkt_status(walk(JSON, sizeof(JSON) - 1, 0, &seen, &stats, NULL), RKT_OK);
+    assert_int_equal(stats.place_count, 2);
+    assert_int_equal(stats.places[0].position, strlen("[" A ","));
+    assert_int_equal(stats.places[0].bytes, strlen("{\"ph\":[{},"));
+    assert_int_equal(stats.places[1].position, sizeof(JSON) - 1 - strlen("}]"));
+    assert_int_equal(stats.places[1].bytes, strlen("}]"));
+    assert_int_equal(stats.first_damage, stats.places[0].position);
+    assert_int_equal(stats.damaged_bytes, stats.places[0].bytes + stats.places[1].bytes);
 }
 
 static void what_is_no_json_is_refused_by_name(void **state)
@@ -453,6 +510,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_event_is_given_out_and_all_damage_is_counted),
+        cmocka_unit_test(what_two_damaged_events_lose_is_said_with_its_place),
         cmocka_unit_test(what_is_no_json_is_refused_by_name),
         cmocka_unit_test(windows_of_every_size_give_the_same_events),
         cmocka_unit_test(every_cut_keeps_the_events_before_it),
