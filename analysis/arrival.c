@@ -12,12 +12,14 @@
 struct launch {
     int64_t launch_start_ns;
     int64_t end_ns; /* of the work */
+    uint64_t stream;
     uint32_t thread_id;
 };
 
 struct launches {
     struct launch *items;            /* by launch_start_ns */
     struct rkt_key_index *by_thread; /* then in order of items */
+    struct rkt_key_index *by_stream; /* likewise */
     size_t count;
 };
 
@@ -25,6 +27,7 @@ static void launches_release(struct launches *launches)
 {
     free(launches->items);
     free(launches->by_thread);
+    free(launches->by_stream);
 }
 
 /* Of all work but comm. On failure as on success, release is the caller's. */
@@ -33,7 +36,8 @@ static enum rkt_status launches_init(struct launches *launches, const struct rkt
     *launches = (struct launches){0};
     launches->items = calloc(trace->work_count + 1, sizeof(*launches->items));
     launches->by_thread = calloc(trace->work_count + 1, sizeof(*launches->by_thread));
-    if (!launches->items || !launches->by_thread)
+    launches->by_stream = calloc(trace->work_count + 1, sizeof(*launches->by_stream));
+    if (!launches->items || !launches->by_thread || !launches->by_stream)
         return RKT_ERR_NOMEM;
     for (size_t i = 0; i < trace->work_count; i++) {
         const struct rkt_work *work = &trace->works[i];
@@ -43,42 +47,56 @@ static enum rkt_status launches_init(struct launches *launches, const struct rkt
         launches->items[launches->count++] =
             (struct launch){.launch_start_ns = work->launch_start_ns,
                             .end_ns = work->end_ns,
+                            .stream = (uint64_t)work->device_id << 32 | work->stream_id,
                             .thread_id = work->launch_thread_id};
     }
     if (rkt_time_sort(launches->items, launches->count, sizeof(*launches->items), RKT_BY_START) !=
         RKT_OK)
         return RKT_ERR_NOMEM;
-    for (size_t i = 0; i < launches->count; i++)
+    for (size_t i = 0; i < launches->count; i++) {
         launches->by_thread[i] = (struct rkt_key_index){launches->items[i].thread_id, (uint32_t)i};
-    return rkt_key_index_sort(launches->by_thread, launches->count);
+        launches->by_stream[i] = (struct rkt_key_index){launches->items[i].stream, (uint32_t)i};
+    }
+    return rkt_key_index_sort(launches->by_thread, launches->count) == RKT_OK
+               ? rkt_key_index_sort(launches->by_stream, launches->count)
+               : RKT_ERR_NOMEM;
 }
 
-/* End of the last work that `thread_id` launched before `before_ns`; RKT_NA for none. */
-static int64_t end_of_last_launch(const struct launches *launches, uint32_t thread_id,
-                                  int64_t before_ns)
+/* The last of this thread, or stream, before `before_ns`; NULL for none. */
+static const struct launch *last_before(const struct launches *launches,
+                                        const struct rkt_key_index *by_key, uint64_t key,
+                                        int64_t before_ns)
 {
-    size_t first = rkt_key_index_find(launches->by_thread, launches->count, thread_id);
+    size_t first = rkt_key_index_find(by_key, launches->count, key);
     size_t low = first;
-    size_t high = rkt_key_index_find(launches->by_thread, launches->count, (uint64_t)thread_id + 1);
+    size_t high =
+        key == UINT64_MAX ? launches->count : rkt_key_index_find(by_key, launches->count, key + 1);
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (launches->items[launches->by_thread[middle].index].launch_start_ns < before_ns)
+        if (launches->items[by_key[middle].index].launch_start_ns < before_ns)
             low = middle + 1;
         else
             high = middle;
     }
-    return low > first ? launches->items[launches->by_thread[low - 1].index].end_ns : RKT_NA;
+    return low > first ? &launches->items[by_key[low - 1].index] : NULL;
 }
 
+/* The stream that the thread gave work last is the one that the collective waits for, whoever gave it
+ * more: an exchange of the main thread follows the backward that autograd's thread launched. */
 static int64_t ready_of(const struct rkt_work *work, const struct launches *launches)
 {
-    int64_t ready_ns;
+    const struct launch *last;
+    int64_t ready_ns = RKT_NA;
 
     if (work->launch_end_ns == RKT_TIME_UNKNOWN)
         return RKT_NA;
-    ready_ns = end_of_last_launch(launches, work->launch_thread_id, work->launch_start_ns);
+    last =
+        last_before(launches, launches->by_thread, work->launch_thread_id, work->launch_start_ns);
+    if (last)
+        ready_ns =
+            last_before(launches, launches->by_stream, last->stream, work->launch_start_ns)->end_ns;
     ready_ns = ready_ns > work->launch_end_ns ? ready_ns : work->launch_end_ns;
     return ready_ns < work->start_ns ? ready_ns : work->start_ns;
 }

@@ -6,8 +6,8 @@
  * arrival - when a rank was ready for a collective, and what kept its kernel from starting
  * (metrics.md, "Collectives"): ready, late, queued.
  *
- * ready:  the later of the launch's return and the end of the last compute or copy that the
- *         same host thread had launched before it; what has started was ready.
+ * ready:  the later of the launch's return and the end of the last compute or copy that had been
+ *         launched on the stream to which the same host thread gave work last; what has started was ready.
  * late:   start after the end of the comm before it on its stream.
  * queued: that one ended after ready, so the start says nothing of the rank.
  *

@@ -68,7 +68,7 @@ static uint64_t op_bytes(const struct rkt_op *op, uint32_t comm_size)
     uint64_t factor = 1;
     uint64_t bytes;
 
-    if (nccl->func == RKT_NCCL_FUNC_RECV || nccl->count == UINT64_MAX)
+    if (nccl->count == UINT64_MAX)
         return 0;
     if (nccl->func == RKT_NCCL_FUNC_ALLGATHER || nccl->func == RKT_NCCL_FUNC_REDUCESCATTER ||
         (nccl->func == RKT_NCCL_FUNC_ALLTOALL && op->type != RKT_NCCL_KERNEL_INFO))
@@ -79,13 +79,18 @@ static uint64_t op_bytes(const struct rkt_op *op, uint32_t comm_size)
     return bytes;
 }
 
-static uint64_t bytes_of(const struct rkt_rank_trace *trace, const struct rkt_match_unit *unit)
+/* Of all its operations but receives, or sends: what the rank gives, or takes. */
+static uint64_t bytes_without(const struct rkt_rank_trace *trace, const struct rkt_match_unit *unit,
+                              enum rkt_nccl_func left_out)
 {
     const struct rkt_work *work = &trace->works[unit->work];
     uint64_t sum = 0;
 
     for (uint32_t i = 0; work->op != RKT_INDEX_NONE && i < work->op_count; i++) {
-        if (__builtin_add_overflow(sum, op_bytes(&trace->ops[work->op + i], unit->comm_size), &sum))
+        const struct rkt_op *op = &trace->ops[work->op + i];
+
+        if (op->nccl.func != left_out &&
+            __builtin_add_overflow(sum, op_bytes(op, unit->comm_size), &sum))
             return 0;
     }
     return sum;
@@ -143,15 +148,35 @@ static const char *name_collective(const struct rkt_rank_trace *trace,
     return rkt_arena_strndup(arena, name, strcspn(name, "("));
 }
 
+/* Uneven: what the rank gives or takes that has most to move, which is what all wait for. */
+static uint64_t bytes_of_all_to_all(const struct rkt_result *result,
+                                    const struct rkt_match_unit *members, size_t count)
+{
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct rkt_rank_trace *trace = result->ranks[members[i].rank].trace;
+        uint64_t given = bytes_without(trace, &members[i], RKT_NCCL_FUNC_RECV);
+        uint64_t taken = bytes_without(trace, &members[i], RKT_NCCL_FUNC_SEND);
+
+        most = given > most ? given : most;
+        most = taken > most ? taken : most;
+    }
+    return most;
+}
+
 /* Who only receives has no bytes: the sender knows them. */
 static uint64_t bytes_of_collective(const struct rkt_result *result,
                                     const struct rkt_match_unit *known,
                                     const struct rkt_match_unit *members, size_t count)
 {
-    uint64_t bytes = bytes_of(result->ranks[known->rank].trace, known);
+    uint64_t bytes = bytes_without(result->ranks[known->rank].trace, known, RKT_NCCL_FUNC_RECV);
 
+    if (known->func == RKT_NCCL_FUNC_ALLTOALL)
+        return bytes_of_all_to_all(result, members, count);
     for (size_t i = 0; bytes == 0 && i < count; i++)
-        bytes = bytes_of(result->ranks[members[i].rank].trace, &members[i]);
+        bytes =
+            bytes_without(result->ranks[members[i].rank].trace, &members[i], RKT_NCCL_FUNC_RECV);
     return bytes;
 }
 

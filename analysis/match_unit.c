@@ -53,10 +53,21 @@ static uint32_t count_others(const struct rkt_op *ops, uint32_t op_count, uint8_
     return others;
 }
 
-/* A group that sends to every other rank and receives from every other rank is an AllToAll. */
+static bool has_own(const struct rkt_op *ops, uint32_t op_count, int32_t own_rank)
+{
+    for (uint32_t i = 0; i < op_count; i++) {
+        if (ops[i].nccl.peer == own_rank)
+            return true;
+    }
+    return false;
+}
+
+/* A group that sends to every other rank and receives from every other rank is an AllToAll. Of two ranks
+ * that is what stages of a pipeline exchange, too: there its own part tells. */
 static bool is_every_pair(const struct rkt_op *ops, uint32_t op_count, const struct rkt_comm *comm)
 {
-    if (comm == NULL || comm->rank_count < 2 || comm->rank < 0)
+    if (comm == NULL || comm->rank_count < 2 || comm->rank < 0 ||
+        (comm->rank_count == 2 && !has_own(ops, op_count, comm->rank)))
         return false;
     return count_others(ops, op_count, RKT_NCCL_FUNC_SEND, comm->rank) + 1 == comm->rank_count &&
            count_others(ops, op_count, RKT_NCCL_FUNC_RECV, comm->rank) + 1 == comm->rank_count;

@@ -74,13 +74,16 @@ static void mix(uint64_t *hash, uint64_t value)
 }
 
 /* Of sends and receives: which, and how far away in the communicator. Who sends on what others
- * receive is no peer of theirs. */
-static void mix_role(const struct rkt_peers *peers, uint32_t rank, uint32_t work, uint64_t *hash)
+ * receive is no peer of theirs; in an AllToAll all do the same. */
+static void mix_role(const struct rkt_peers *peers, uint32_t rank, uint32_t work,
+                     const struct rkt_collective *collective, uint64_t *hash)
 {
     const struct rkt_rank_trace *trace = peers->result->ranks[peers->graph->ranks[rank]].trace;
     const struct rkt_work *kernel = trace->has_gpu ? rkt_rank_trace_work(trace, work) : NULL;
 
-    for (uint32_t i = 0; kernel && kernel->op != RKT_INDEX_NONE && i < kernel->op_count; i++) {
+    if (!kernel || kernel->op == RKT_INDEX_NONE || collective->func == RKT_NCCL_FUNC_ALLTOALL)
+        return;
+    for (uint32_t i = 0; i < kernel->op_count; i++) {
         const struct rkt_event_nccl *op = &trace->ops[kernel->op + i].nccl;
         const struct rkt_comm *comm = rkt_match_find_comm(trace, op->comm_id);
 
@@ -113,9 +116,10 @@ static void divide_lane(struct rkt_peers *peers, uint32_t rank)
         stretch = (struct stretch){.first_item = i + 1};
         if (collective) {
             mix(&place.signature, collective->func);
-            mix(&place.signature, collective->bytes);
+            mix(&place.signature,
+                collective->func == RKT_NCCL_FUNC_ALLTOALL ? 0 : collective->bytes);
             mix(&place.signature, collective->participant_count);
-            mix_role(peers, rank, graph->sources[i]->work, &place.signature);
+            mix_role(peers, rank, graph->sources[i]->work, collective, &place.signature);
         }
         if (is_end) {
             peers->places[step++ * graph->graph.rank_count + rank] = place;

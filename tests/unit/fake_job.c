@@ -72,6 +72,27 @@ void fake_job_idle(struct fake_job *job, uint32_t rank, int64_t us)
     job->now_us[rank] += us;
 }
 
+/* Of member i: one, or for an AllToAll a send and a receive for each. */
+static void add_ops(struct fake_job *job, size_t number, size_t i, int64_t transfer_us,
+                    enum rkt_nccl_func func)
+{
+    const struct fake_job_comm *comm = &job->comms[number];
+    bool is_pair = func == RKT_NCCL_FUNC_SENDRECV;
+    struct fake_op op = {100 + number, comm->seq, (uint64_t)transfer_us,
+                         is_pair ? (int32_t)(1 - i) : -1,
+                         !is_pair ? func
+                         : i == 0 ? RKT_NCCL_FUNC_SEND
+                                  : RKT_NCCL_FUNC_RECV};
+
+    for (size_t peer = 0; func == RKT_NCCL_FUNC_ALLTOALL && peer < 2 * comm->member_count; peer++) {
+        op.func = peer % 2 == 0 ? RKT_NCCL_FUNC_SEND : RKT_NCCL_FUNC_RECV;
+        op.peer = (int32_t)(peer / 2);
+        fake_add_op(&job->run, comm->members[i], op);
+    }
+    if (func != RKT_NCCL_FUNC_ALLTOALL)
+        fake_add_op(&job->run, comm->members[i], op);
+}
+
 static void post(struct fake_job *job, size_t number, int64_t transfer_us, enum rkt_nccl_func func)
 {
     struct fake_job_comm *comm = &job->comms[number];
@@ -87,21 +108,16 @@ static void post(struct fake_job *job, size_t number, int64_t transfer_us, enum 
         uint32_t rank = comm->members[i];
         int64_t now_us = job->now_us[rank];
         int64_t start_us = comm->end_us > now_us ? comm->end_us : now_us;
-        bool is_pair = func == RKT_NCCL_FUNC_SENDRECV;
-        struct fake_op op = {100 + number, comm->seq, (uint64_t)transfer_us,
-                             is_pair ? (int32_t)(1 - i) : -1,
-                             !is_pair ? func
-                             : i == 0 ? RKT_NCCL_FUNC_SEND
-                                      : RKT_NCCL_FUNC_RECV};
 
         add_work(job, rank,
                  (struct fake_work){.work_class = RKT_WORK_COMM,
-                                    .name = is_pair ? "ncclDevKernel_SendRecv"
-                                                    : "ncclDevKernel_AllReduce",
+                                    .name = func == RKT_NCCL_FUNC_ALLREDUCE
+                                                ? "ncclDevKernel_AllReduce"
+                                                : "ncclDevKernel_SendRecv",
                                     .stream_id = 20 + (uint32_t)number,
                                     .start_ns = start_us * US,
                                     .end_ns = (last_us + transfer_us) * US});
-        fake_add_op(&job->run, rank, op);
+        add_ops(job, number, i, transfer_us, func);
     }
     comm->end_us = last_us + transfer_us;
     comm->seq++;
@@ -115,6 +131,11 @@ void fake_job_post(struct fake_job *job, size_t comm, int64_t transfer_us)
 void fake_job_send(struct fake_job *job, size_t comm, int64_t transfer_us)
 {
     post(job, comm, transfer_us, RKT_NCCL_FUNC_SENDRECV);
+}
+
+void fake_job_all_to_all(struct fake_job *job, size_t comm, int64_t transfer_us)
+{
+    post(job, comm, transfer_us, RKT_NCCL_FUNC_ALLTOALL);
 }
 
 void fake_job_join(struct fake_job *job, size_t comm)

@@ -49,6 +49,7 @@ void fake_job_idle(struct fake_job *job, uint32_t rank, int64_t us);
 void fake_job_post(struct fake_job *job, size_t comm, int64_t transfer_us);
 void fake_job_join(struct fake_job *job, size_t comm);
 void fake_job_send(struct fake_job *job, size_t comm, int64_t transfer_us);
+void fake_job_all_to_all(struct fake_job *job, size_t comm, int64_t transfer_us);
 void fake_job_end_step(struct fake_job *job);
 
 void fake_job_find(struct fake_job *job);

@@ -183,6 +183,29 @@ static void a_collective_is_ready_after_the_one_launched_before_it_on_any_thread
     fake_run_release(&run);
 }
 
+/* 1F1B: the main thread exchanges what autograd's thread has computed, on the stream of both. A thread's
+ * work on another stream is not waited for. */
+static void a_collective_is_ready_after_what_its_stream_was_given_by_any_thread(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 2);
+    for (size_t r = 0; r < 2; r++) {
+        fake_add_comm(&run, r, COMM, (int32_t)r, 2);
+        fake_add_work(&run, r, (struct fake_work){RKT_WORK_COMPUTE, "f", 7, 2000, 4000, 500, 1});
+        fake_add_work(&run, r, (struct fake_work){RKT_WORK_COMPUTE, "b", 7, 4000, 9000, 1600, 2});
+        fake_add_work(&run, r, (struct fake_work){RKT_WORK_COPY, "c", 8, 4000, 9900, 1700, 3});
+        fake_add_work(&run, r,
+                      (struct fake_work){RKT_WORK_COMM, "ncclDevKernel_SendRecv(x)", 20, 12000,
+                                         20000, 3000, 1});
+        fake_add_op(&run, r, all_reduce(0, 8));
+    }
+    fake_match(&run);
+    assert_int_equal(fake_part_of(&run, 0, 0)->ready_ns, 9000);
+    fake_run_release(&run);
+}
+
 static void busbw_is_as_nccl_tests_count_it(void **state)
 {
     struct fake_run run;
@@ -206,6 +229,7 @@ int main(void)
         cmocka_unit_test(the_last_to_arrive_must_lead_by_more_than_the_clocks_can_be_off),
         cmocka_unit_test(a_start_behind_the_comm_before_it_is_queued),
         cmocka_unit_test(a_collective_is_ready_after_the_one_launched_before_it_on_any_thread),
+        cmocka_unit_test(a_collective_is_ready_after_what_its_stream_was_given_by_any_thread),
         cmocka_unit_test(busbw_is_as_nccl_tests_count_it),
     };
 

@@ -347,6 +347,62 @@ static void a_group_with_every_pair_is_an_all_to_all(void **state)
     fake_run_release(&run);
 }
 
+/* Of two ranks it might be an exchange between stages of a pipeline: a rank's own part tells. */
+static void two_ranks_have_an_all_to_all_only_with_their_own_parts(void **state)
+{
+    (void)state;
+    for (int has_own = 0; has_own < 2; has_own++) {
+        struct fake_run run;
+
+        fake_run_init(&run, 2);
+        for (size_t r = 0; r < 2; r++) {
+            fake_add_comm(&run, r, COMM, (int32_t)r, 2);
+            fake_add_comm_work(&run, r, "ncclDevKernel_SendRecv(x)", 100 + (int64_t)r, 500);
+            for (int32_t peer = 0; peer < 2; peer++) {
+                if (!has_own && peer == (int32_t)r)
+                    continue;
+                fake_add_op(&run, r, p2p(RKT_NCCL_FUNC_SEND, peer));
+                fake_add_op(&run, r, p2p(RKT_NCCL_FUNC_RECV, peer));
+            }
+        }
+        fake_match(&run);
+        assert_int_equal(run.result.collective_count, 1);
+        assert_int_equal(run.result.collectives[0].func,
+                         has_own ? RKT_NCCL_FUNC_ALLTOALL : RKT_NCCL_FUNC_SENDRECV);
+        assert_int_equal(run.result.collectives[0].participant_count, 2);
+        assert_int_equal(run.result.collectives[0].bytes, (has_own ? 2 : 1) * 16 * 4);
+        fake_run_release(&run);
+    }
+}
+
+/* All wait for rank 2, which gets 10, 20 and 30; what the others get and what all give is less. */
+static void an_uneven_all_to_all_has_the_bytes_of_the_rank_with_most(void **state)
+{
+    static const uint64_t GIVEN[3][3] = {{1, 2, 10}, {2, 3, 20}, {3, 4, 30}};
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 3);
+    for (size_t r = 0; r < 3; r++) {
+        fake_add_comm(&run, r, COMM, (int32_t)r, 3);
+        fake_add_comm_work(&run, r, "ncclDevKernel_SendRecv(x)", 100, 500);
+        for (int32_t peer = 0; peer < 3; peer++) {
+            struct fake_op send = p2p(RKT_NCCL_FUNC_SEND, peer);
+            struct fake_op receive = p2p(RKT_NCCL_FUNC_RECV, peer);
+
+            send.count = GIVEN[r][peer];
+            receive.count = GIVEN[peer][r];
+            fake_add_op(&run, r, send);
+            fake_add_op(&run, r, receive);
+        }
+    }
+    fake_match(&run);
+    assert_int_equal(run.result.collective_count, 1);
+    assert_int_equal(run.result.collectives[0].func, RKT_NCCL_FUNC_ALLTOALL);
+    assert_int_equal(run.result.collectives[0].bytes, (10 + 20 + 30) * 4);
+    fake_run_release(&run);
+}
+
 static void a_pipeline_hop_joins_the_sender_and_its_receiver_only(void **state)
 {
     struct fake_run run;
@@ -418,6 +474,8 @@ int main(void)
         cmocka_unit_test(kernels_of_unknown_operations_match_by_name_and_say_weak),
         cmocka_unit_test(launches_before_the_capture_take_their_streams_communicator),
         cmocka_unit_test(a_group_with_every_pair_is_an_all_to_all),
+        cmocka_unit_test(two_ranks_have_an_all_to_all_only_with_their_own_parts),
+        cmocka_unit_test(an_uneven_all_to_all_has_the_bytes_of_the_rank_with_most),
         cmocka_unit_test(a_pipeline_hop_joins_the_sender_and_its_receiver_only),
         cmocka_unit_test(buckets_of_equal_step_and_index_are_one_collective),
     };

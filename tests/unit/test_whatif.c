@@ -257,6 +257,38 @@ static void a_tensor_parallel_wait_is_not_blamed_on_its_victim(void **state)
     fake_job_release(&job);
 }
 
+/* Tokens are dealt out, worked on and given back, twice; rank 2 has the expert that most of the first go to,
+ * rank 1 one that gets a few more of the second. */
+static void a_hot_expert_gains_what_its_peers_do_not_have(void **state)
+{
+    const int64_t work_us[2][ALL_MAX] = {{100, 100, 500, 100}, {100, 150, 100, 100}};
+    const int64_t gains_us[ALL_MAX] = {0, 50, 400, 0};
+    struct fake_job job;
+
+    (void)state;
+    init_data_parallel(&job, 4);
+    for (int s = 0; s < STEPS; s++) {
+        for (size_t turn = 0; turn < 2; turn++) {
+            for (uint32_t r = 0; r < 4; r++)
+                fake_job_compute(&job, r, 1000);
+            fake_job_all_to_all(&job, 0, 80);
+            fake_job_join(&job, 0);
+            for (uint32_t r = 0; r < 4; r++)
+                fake_job_compute(&job, r, work_us[turn][r]);
+            fake_job_all_to_all(&job, 0, 80);
+            fake_job_join(&job, 0);
+        }
+        for (uint32_t r = 0; r < 4; r++)
+            fake_job_compute(&job, r, 50);
+        fake_job_end_step(&job);
+    }
+    fake_job_find(&job);
+    assert_replayed(&job);
+    assert_gains(&job, gains_us);
+    assert_int_equal(job.run.result.straggler.rank, 2);
+    fake_job_release(&job);
+}
+
 static void two_slow_ranks_of_a_host_are_named_together(void **state)
 {
     const int64_t late_us[ALL_MAX] = {0, 0, 400, 400};
@@ -505,6 +537,7 @@ int main(void)
         cmocka_unit_test(the_critical_path_runs_through_the_late_rank_and_the_transfers),
         cmocka_unit_test(a_delay_that_others_hide_gains_what_is_left_of_it),
         cmocka_unit_test(a_tensor_parallel_wait_is_not_blamed_on_its_victim),
+        cmocka_unit_test(a_hot_expert_gains_what_its_peers_do_not_have),
         cmocka_unit_test(two_slow_ranks_of_a_host_are_named_together),
         cmocka_unit_test(slow_ranks_of_one_tensor_index_are_named_together),
         cmocka_unit_test(a_slow_stage_of_a_pipeline_is_named),
