@@ -63,6 +63,12 @@ static const struct key KEYS[] = {
     KEY("pp", VALUE_U32, stage_count),
     KEY("pp-bytes", VALUE_BYTES, stage_bytes),
     KEY("micro-batches", VALUE_U32, micro_batches),
+    KEY("1f1b", VALUE_U64, has_1f1b),
+    KEY("ep", VALUE_U32, expert_ranks),
+    KEY("ep-layers", VALUE_U32, expert_layers),
+    KEY("ep-kernels", VALUE_U32, expert_kernels),
+    KEY("ep-bytes", VALUE_BYTES, expert_bytes),
+    KEY("ep-spread-ppm", VALUE_U64, expert_spread_ppm),
     KEY("gpu-samples", VALUE_DURATION, gpu_samples_ns),
     KEY("cut", VALUE_DURATION, cut_ns),
 };
@@ -81,6 +87,7 @@ static const struct {
     [RKT_FAULT_DEVICE_ALLOC] = {"device-alloc", VALUE_DURATION},
     [RKT_FAULT_THROTTLED] = {"throttled", VALUE_U64},
     [RKT_FAULT_SLOW_LINK] = {"slow-link", VALUE_DURATION},
+    [RKT_FAULT_HOT_EXPERT] = {"hot-expert", VALUE_U64},
 };
 
 const char *rkt_fault_name(enum rkt_fault_kind kind)
@@ -118,6 +125,10 @@ void rkt_scenario_init(struct rkt_scenario *scenario)
         .stage_count = 1,
         .stage_bytes = UINT64_C(4) << 20,
         .micro_batches = 1,
+        .expert_ranks = 1,
+        .expert_layers = 2,
+        .expert_kernels = 4,
+        .expert_bytes = UINT64_C(4) << 20,
     };
 }
 
@@ -239,7 +250,7 @@ static enum rkt_status add_fault(struct rkt_scenario *scenario, char **words, si
         return rkt_fail(err, RKT_ERR_INVALID,
                         "'%s' is no fault: slow-compute, extra-work, slow-input, "
                         "slow-host, launch-gaps, hidden-sync, pageable-copy, device-alloc, "
-                        "throttled, slow-link",
+                        "throttled, slow-link, hot-expert",
                         count > 0 ? words[0] : "");
     for (size_t i = 1; i < count; i++) {
         if (!set_part(&fault, words[i]))
@@ -316,11 +327,33 @@ static uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static enum rkt_status check_experts(const struct rkt_scenario *scenario, struct rkt_error *err)
+{
+    uint32_t copies = scenario->rank_count / (scenario->tensor_ranks * scenario->stage_count);
+
+    if (scenario->expert_ranks == 0 || copies % scenario->expert_ranks != 0)
+        return rkt_fail(err, RKT_ERR_INVALID,
+                        "%u copies, ranks / (tp x pp), are no multiple of ep = %u", copies,
+                        scenario->expert_ranks);
+    if (!is_within(scenario->expert_kernels, 1, 1000000) || scenario->expert_spread_ppm > 1000000 ||
+        scenario->expert_bytes > UINT64_C(1) << 40)
+        return rkt_fail(err, RKT_ERR_INVALID,
+                        "ep-kernels is 1 to 1000000, ep-spread-ppm up to 1000000, ep-bytes up to "
+                        "1 TiB");
+    return RKT_OK;
+}
+
 /* Stages, slices and micro-batches: each has something of everything. */
 static enum rkt_status check_groups(const struct rkt_scenario *scenario, struct rkt_error *err)
 {
     uint64_t micro_batches = scenario->micro_batches;
-    uint64_t pieces = scenario->tensor_ranks > 1 ? scenario->tensor_collectives : 0;
+    uint64_t pieces = larger(scenario->tensor_ranks > 1 ? scenario->tensor_collectives : 0,
+                             scenario->expert_ranks > 1 ? scenario->expert_layers : 0);
     uint64_t grid = (uint64_t)scenario->tensor_ranks * scenario->stage_count;
 
     if (grid == 0 || scenario->rank_count % grid != 0)
@@ -334,14 +367,14 @@ static enum rkt_status check_groups(const struct rkt_scenario *scenario, struct 
         scenario->forward_kernels / micro_batches < pieces)
         return rkt_fail(err, RKT_ERR_INVALID,
                         "%u kernels of forward and %u of backward are too few for %u "
-                        "micro-batches with %llu tp-collectives each",
+                        "micro-batches with %llu tp-collectives or ep-layers each",
                         scenario->forward_kernels, scenario->backward_kernels,
                         scenario->micro_batches, (unsigned long long)pieces);
     if (scenario->bucket_count > scenario->backward_kernels / micro_batches)
         return rkt_fail(err, RKT_ERR_INVALID, "%u buckets of %llu kernels of backward",
                         scenario->bucket_count,
                         (unsigned long long)(scenario->backward_kernels / micro_batches));
-    return RKT_OK;
+    return check_experts(scenario, err);
 }
 
 enum rkt_status rkt_scenario_check(struct rkt_scenario *scenario, struct rkt_error *err)
@@ -360,9 +393,10 @@ enum rkt_status rkt_scenario_check(struct rkt_scenario *scenario, struct rkt_err
         return rkt_fail(err, RKT_ERR_INVALID,
                         "steps, backward-kernels and optimizer-kernels are 1 to 1000000, "
                         "forward-kernels up to that");
-    if (scenario->has_overlap > 1)
-        return rkt_fail(err, RKT_ERR_INVALID, "overlap is 0 or 1, not %llu",
-                        (unsigned long long)scenario->has_overlap);
+    if (scenario->has_overlap > 1 || scenario->has_1f1b > 1)
+        return rkt_fail(err, RKT_ERR_INVALID, "%s is 0 or 1, not %llu",
+                        scenario->has_overlap > 1 ? "overlap" : "1f1b",
+                        (unsigned long long)larger(scenario->has_overlap, scenario->has_1f1b));
     if (check_groups(scenario, err) != RKT_OK)
         return RKT_ERR_INVALID;
     if (!is_within(scenario->bytes_per_s, 1000, UINT64_C(1) << 50) ||

@@ -34,7 +34,8 @@ enum rkt_fault_kind {
     RKT_FAULT_PAGEABLE_COPY, /* amount: bytes a step by a blocking copy of pageable memory */
     RKT_FAULT_DEVICE_ALLOC,  /* a cudaMalloc before forward takes so long */
     RKT_FAULT_THROTTLED, /* amount: ppm by which all kernels are longer, as is read of the GPU */
-    RKT_FAULT_SLOW_LINK  /* each transfer among these ranks alone takes longer by amount */
+    RKT_FAULT_SLOW_LINK, /* each transfer among these ranks alone takes longer by amount */
+    RKT_FAULT_HOT_EXPERT /* amount: ppm by which these ranks' experts get more tokens */
 };
 
 struct rkt_fault {
@@ -77,7 +78,13 @@ struct rkt_scenario {
     uint64_t tensor_bytes;       /* of each */
     uint32_t stage_count;        /* of a pipeline; the first ranks are the first stage */
     uint64_t stage_bytes;        /* of a send, per micro-batch and direction */
-    uint32_t micro_batches;      /* per step: all forwards, then all backwards */
+    uint32_t micro_batches;      /* per step: all forwards, then all backwards; or */
+    uint64_t has_1f1b;           /* 1: one forward, one backward, as soon as the pipeline is full */
+    uint32_t expert_ranks;       /* copies, next to each other, that have a share of the experts */
+    uint32_t expert_layers;      /* with experts, per micro-batch and direction */
+    uint32_t expert_kernels;     /* of each */
+    uint64_t expert_bytes;       /* of its tokens, each way by an AllToAll */
+    uint64_t expert_spread_ppm;  /* experts get more or fewer tokens, each time up to so much */
     uint64_t gpu_samples_ns;     /* between readings of the GPUs' clocks; 0: none */
     uint64_t cut_ns;             /* ranks' records begin within so long, each at another time */
     struct rkt_fault faults[RKT_FAULTS_MAX];

@@ -5,14 +5,15 @@
 
 #define FLOAT32 7u /* ncclFloat32 */
 
-const char *rkt_sim_name(enum rkt_sim_name name)
+const char *rkt_sim_name(unsigned name)
 {
-    static const char *const NAMES[RKT_SIM_NAME_COUNT] = {
+    static const char *const NAMES[RKT_SIM_NAME_COMM] = {
         [RKT_SIM_NAME_NONE] = "",
         [RKT_SIM_NAME_FORWARD_KERNEL] = "forward_gemm",
         [RKT_SIM_NAME_BACKWARD_KERNEL] = "backward_gemm",
         [RKT_SIM_NAME_OPTIMIZER_KERNEL] = "adam_update",
         [RKT_SIM_NAME_EXTRA_KERNEL] = "extra_work",
+        [RKT_SIM_NAME_EXPERT_KERNEL] = "expert_gemm",
         [RKT_SIM_NAME_COMM_KERNEL] = "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
         [RKT_SIM_NAME_LINK_KERNEL] = "ncclDevKernel_SendRecv",
         [RKT_SIM_NAME_LAUNCH] = "cudaLaunchKernel",
@@ -24,7 +25,9 @@ const char *rkt_sim_name(enum rkt_sim_name name)
         [RKT_SIM_NAME_MAIN] = "python",
     };
 
-    return NAMES[name];
+    return name < RKT_SIM_NAME_COMM
+               ? NAMES[name]
+               : rkt_sim_comm_kind_name((enum rkt_sim_comm_kind)(name - RKT_SIM_NAME_COMM));
 }
 
 uint32_t rkt_sim_thread(enum rkt_sim_phase phase)
@@ -111,28 +114,91 @@ struct rkt_event rkt_sim_sync_event(uint32_t rank, struct rkt_sim_span span)
 
 /* ---- NCCL ---- */
 
-struct rkt_event rkt_sim_nccl_event(enum rkt_nccl_type type, const struct rkt_sim_part *part,
-                                    uint32_t step, uint32_t thread_id, struct rkt_sim_span span)
+/* Links: a send, a receive, or both. Experts: a send to each member, then a receive from each. */
+uint32_t rkt_sim_op_count(const struct rkt_sim_part *part)
 {
-    const struct rkt_sim_comm *comm = part->comm;
-    bool is_coll = type == RKT_NCCL_COLL;
-    struct rkt_event event = make(RKT_EVENT_NCCL, RKT_CLOCK_MONOTONIC_RAW, thread_id, span);
+    if (part->comm->kind == RKT_SIM_COMM_LINK)
+        return (uint32_t)part->gives + part->takes;
+    return part->comm->kind == RKT_SIM_COMM_EXPERT ? 2 * part->comm->rank_count : 1;
+}
+
+static struct rkt_event_nccl link_op(const struct rkt_sim_call *call, uint32_t op)
+{
+    const struct rkt_sim_part *part = call->part;
+    bool is_send = part->gives && op == 0;
+
+    return (struct rkt_event_nccl){
+        .seq = UINT64_MAX,
+        .count = part->comm->bytes / 4,
+        .peer = part->member == 0 ? 1 : 0,
+        .func = is_send ? RKT_NCCL_FUNC_SEND : RKT_NCCL_FUNC_RECV,
+    };
+}
+
+/* Tokens go to whose experts they are for; on the way back these send as much. */
+static struct rkt_event_nccl expert_op(const struct rkt_sim_call *call, uint32_t op)
+{
+    const struct rkt_sim_part *part = call->part;
+    uint32_t rank_count = part->comm->rank_count;
+    bool is_send = op < rank_count;
+    bool is_back = part->index % 2 == 1;
+    uint32_t peer = op % rank_count;
+
+    return (struct rkt_event_nccl){
+        .seq = UINT64_MAX,
+        .count =
+            rkt_sim_token_count(call->layout, part->comm, is_send == is_back ? part->member : peer,
+                                call->step, part->index / 2),
+        .peer = (int32_t)peer,
+        .func = is_send ? RKT_NCCL_FUNC_SEND : RKT_NCCL_FUNC_RECV,
+    };
+}
+
+static struct rkt_event_nccl all_reduce_op(const struct rkt_sim_call *call, bool is_api)
+{
+    const struct rkt_sim_comm *comm = call->part->comm;
+
+    return (struct rkt_event_nccl){
+        .seq = is_api ? UINT64_MAX : (uint64_t)call->step * comm->meeting_count + call->part->index,
+        .count = comm->bytes / 4,
+        .func = RKT_NCCL_FUNC_ALLREDUCE,
+        .algo = is_api ? RKT_ALGO_UNKNOWN : RKT_ALGO_RING,
+        .proto = is_api ? RKT_PROTO_UNKNOWN : RKT_PROTO_LL,
+    };
+}
+
+struct rkt_event rkt_sim_op_event(const struct rkt_sim_call *call, uint32_t op, bool is_api,
+                                  struct rkt_sim_span span)
+{
+    struct rkt_event event = make(RKT_EVENT_NCCL, RKT_CLOCK_MONOTONIC_RAW, call->thread_id, span);
+
+    event.type = is_api ? RKT_NCCL_P2P_API : RKT_NCCL_P2P;
+    switch (call->part->comm->kind) {
+    case RKT_SIM_COMM_LINK:
+        event.nccl = link_op(call, op);
+        break;
+    case RKT_SIM_COMM_EXPERT:
+        event.nccl = expert_op(call, op);
+        break;
+    case RKT_SIM_COMM_DATA:
+    case RKT_SIM_COMM_TENSOR:
+    case RKT_SIM_COMM_KIND_COUNT:
+        event.type = is_api ? RKT_NCCL_COLL_API : RKT_NCCL_COLL;
+        event.nccl = all_reduce_op(call, is_api);
+        break;
+    }
+    event.nccl.comm_id = call->part->comm->id;
+    event.nccl.datatype = FLOAT32;
+    return event;
+}
+
+struct rkt_event rkt_sim_group_event(const struct rkt_sim_call *call, enum rkt_nccl_type type,
+                                     struct rkt_sim_span span)
+{
+    struct rkt_event event = make(RKT_EVENT_NCCL, RKT_CLOCK_MONOTONIC_RAW, call->thread_id, span);
 
     event.type = (uint8_t)type;
-    event.nccl = (struct rkt_event_nccl){
-        .comm_id = comm->id,
-        .seq = is_coll ? (uint64_t)step * comm->meeting_count + part->index : UINT64_MAX,
-        .count = comm->bytes / 4,
-        .peer = 0,
-        .func = RKT_NCCL_FUNC_ALLREDUCE,
-        .datatype = FLOAT32,
-        .algo = is_coll ? RKT_ALGO_RING : RKT_ALGO_UNKNOWN,
-        .proto = is_coll ? RKT_PROTO_LL : RKT_PROTO_UNKNOWN,
-    };
-    if (comm->kind == RKT_SIM_COMM_LINK) {
-        event.nccl.func = part->is_send ? RKT_NCCL_FUNC_SEND : RKT_NCCL_FUNC_RECV;
-        event.nccl.peer = part->member == 0 ? 1 : 0;
-    }
+    event.nccl = (struct rkt_event_nccl){.seq = UINT64_MAX, .count = UINT64_MAX, .peer = -1};
     return event;
 }
 
@@ -143,6 +209,7 @@ struct rkt_event rkt_sim_comm_event(const struct rkt_sim_part *part,
     struct rkt_event event = make(RKT_EVENT_COMM, RKT_CLOCK_MONOTONIC_RAW, RKT_SIM_MAIN_THREAD,
                                   (struct rkt_sim_span){at_ns, at_ns});
 
+    event.name_id = RKT_SIM_NAME_COMM + (uint32_t)comm->kind;
     event.comm = (struct rkt_event_comm){
         .comm_id = comm->id,
         .rank = (int32_t)part->member,

@@ -11,7 +11,7 @@
  * Threads: any; no state.
  */
 
-#include "analysis/simulate/sim_layout.h"
+#include "analysis/simulate/sim_plan.h"
 #include "common/event.h"
 
 #define RKT_SIM_MAIN_THREAD 100u
@@ -31,6 +31,7 @@ enum rkt_sim_name {
     RKT_SIM_NAME_BACKWARD_KERNEL,
     RKT_SIM_NAME_OPTIMIZER_KERNEL,
     RKT_SIM_NAME_EXTRA_KERNEL,
+    RKT_SIM_NAME_EXPERT_KERNEL,
     RKT_SIM_NAME_COMM_KERNEL,
     RKT_SIM_NAME_LINK_KERNEL,
     RKT_SIM_NAME_LAUNCH,
@@ -40,9 +41,10 @@ enum rkt_sim_name {
     RKT_SIM_NAME_ALLOC,
     RKT_SIM_NAME_AUTOGRAD,
     RKT_SIM_NAME_MAIN,
-    RKT_SIM_NAME_COUNT
+    RKT_SIM_NAME_COMM, /* and so on: of communicators, by kind */
+    RKT_SIM_NAME_COUNT = RKT_SIM_NAME_COMM + RKT_SIM_COMM_KIND_COUNT
 };
-const char *rkt_sim_name(enum rkt_sim_name name);
+const char *rkt_sim_name(unsigned name);
 
 /* Forward runs in the main thread, backward in autograd's. */
 uint32_t rkt_sim_thread(enum rkt_sim_phase phase);
@@ -61,9 +63,21 @@ struct rkt_event rkt_sim_sync_event(uint32_t rank, struct rkt_sim_span span);
 
 /* ---- NCCL ---- */
 
-/* Of one call: API, launch, operation. */
-struct rkt_event rkt_sim_nccl_event(enum rkt_nccl_type type, const struct rkt_sim_part *part,
-                                    uint32_t step, uint32_t thread_id, struct rkt_sim_span span);
+/* A rank's part in a meeting, which is one kernel that carries out these many operations. */
+struct rkt_sim_call {
+    const struct rkt_sim_layout *layout;
+    const struct rkt_sim_part *part;
+    uint32_t step;
+    uint32_t thread_id;
+};
+uint32_t rkt_sim_op_count(const struct rkt_sim_part *part);
+
+/* Of operation `op` of the call: what was called, or is carried out. */
+struct rkt_event rkt_sim_op_event(const struct rkt_sim_call *call, uint32_t op, bool is_api,
+                                  struct rkt_sim_span span);
+/* Around all its operations, and around its launch. */
+struct rkt_event rkt_sim_group_event(const struct rkt_sim_call *call, enum rkt_nccl_type type,
+                                     struct rkt_sim_span span);
 struct rkt_event rkt_sim_comm_event(const struct rkt_sim_part *part,
                                     const struct rkt_scenario *scenario, int64_t at_ns);
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "analysis/simulate/sim_account.h"
 #include "analysis/simulate/sim_clock.h"
 
 #define START_NS INT64_C(1000000000) /* of the job, in job time */
@@ -16,6 +17,7 @@
 #define STALL_EVERY 16u /* steps, in the mean */
 
 struct rkt_sim_rank {
+    const struct rkt_sim_layout *layout;
     const struct rkt_scenario *scenario;
     uint32_t rank;
     rkt_sim_event_fn fn;
@@ -40,11 +42,11 @@ struct rkt_sim_rank {
 
     int64_t *pending_ns; /* ends of the last launches, a ring */
     uint32_t pending_next;
-    int64_t *ready_ns;             /* by part */
-    uint32_t *comm_ids;            /* their correlation ids */
-    struct rkt_sim_span *meetings; /* by part, then in order of their starts */
-    uint32_t post_count;           /* parts that are launched */
-    uint32_t taken_count;          /* of these, those that the caller knows of */
+    int64_t *ready_ns;                /* by part */
+    uint32_t *comm_ids;               /* their correlation ids */
+    struct rkt_sim_meeting *meetings; /* by part, then in order of their starts */
+    uint32_t post_count;              /* parts that are launched */
+    uint32_t taken_count;             /* of these, those that the caller knows of */
 
     struct rkt_sim_span *computes; /* of this step, those that touch joined */
     size_t compute_count;
@@ -82,6 +84,11 @@ static void give(struct rkt_sim_rank *sim, const struct rkt_event *event)
 {
     if (sim->fn && sim->status == RKT_OK)
         sim->status = sim->fn(sim->ctx, event, &sim->err);
+}
+
+static void give_event(struct rkt_sim_rank *sim, struct rkt_event event)
+{
+    give(sim, &event);
 }
 
 /* With the correlation id of the last call. */
@@ -277,6 +284,22 @@ static void run_kernels(struct rkt_sim_rank *sim, const struct rkt_sim_op *op)
     }
 }
 
+/* They take as long as tokens came. */
+static void run_experts(struct rkt_sim_rank *sim, uint32_t turn)
+{
+    const struct rkt_scenario *scenario = sim->scenario;
+    uint32_t first = scenario->forward_kernels + scenario->backward_kernels +
+                     scenario->optimizer_kernels + turn * scenario->expert_kernels;
+    uint64_t load_ppm = rkt_sim_load_ppm(scenario, sim->rank, sim->step, turn);
+
+    for (uint32_t i = 0; i < scenario->expert_kernels; i++) {
+        int64_t even_ns = kernel_ns(sim, first + i);
+
+        launch(sim, RKT_SIM_NAME_EXPERT_KERNEL,
+               (int64_t)((unsigned __int128)even_ns * load_ppm / 1000000));
+    }
+}
+
 static void run_extra(struct rkt_sim_rank *sim)
 {
     uint64_t extra_ns = fault_amount(sim, RKT_FAULT_EXTRA_WORK);
@@ -285,34 +308,35 @@ static void run_extra(struct rkt_sim_rank *sim)
         launch(sim, RKT_SIM_NAME_EXTRA_KERNEL, (int64_t)extra_ns);
 }
 
-static void give_nccl(struct rkt_sim_rank *sim, enum rkt_nccl_type type,
-                      const struct rkt_sim_part *part, int64_t start_ns, int64_t end_ns)
-{
-    struct rkt_event event = rkt_sim_nccl_event(type, part, sim->step, rkt_sim_thread(sim->phase),
-                                                (struct rkt_sim_span){start_ns, end_ns});
-
-    give(sim, &event);
-}
-
 /* NCCL's calls around one launch. The kernel itself comes when all ranks' ends are known. */
 static void post(struct rkt_sim_rank *sim, uint32_t number)
 {
     const struct rkt_sim_part *part = &sim->plan.parts[number];
-    bool is_link = part->comm->kind == RKT_SIM_COMM_LINK;
+    const struct rkt_sim_call call = {sim->layout, part, sim->step, rkt_sim_thread(sim->phase)};
+    uint32_t op_count = rkt_sim_op_count(part);
     int64_t at_ns = sim->host_ns;
     int64_t called_ns = at_ns + 2 * CALL_NS;
     int64_t launched_ns = called_ns + (int64_t)sim->scenario->launch_ns;
+    int64_t done_ns = launched_ns + 2 * CALL_NS;
 
     sim->ready_ns[number] =
         later(called_ns + (int64_t)sim->scenario->launch_latency_ns, sim->stream_free_ns);
-    give_nccl(sim, is_link ? RKT_NCCL_P2P_API : RKT_NCCL_COLL_API, part, at_ns, at_ns + CALL_NS);
+    if (op_count > 1)
+        give_event(sim, rkt_sim_group_event(&call, RKT_NCCL_GROUP_API,
+                                            (struct rkt_sim_span){at_ns, done_ns}));
+    for (uint32_t i = 0; i < op_count; i++)
+        give_event(sim,
+                   rkt_sim_op_event(&call, i, true, (struct rkt_sim_span){at_ns, at_ns + CALL_NS}));
     sim->host_ns = launched_ns;
     give_call(sim, RKT_SIM_NAME_COMM_LAUNCH, called_ns);
     sim->comm_ids[number] = sim->correlation_id;
-    sim->host_ns += 2 * CALL_NS;
-    give_nccl(sim, RKT_NCCL_KERNEL_LAUNCH, part, called_ns - CALL_NS, launched_ns + CALL_NS);
-    give_nccl(sim, is_link ? RKT_NCCL_P2P : RKT_NCCL_COLL, part, launched_ns + CALL_NS,
-              sim->host_ns);
+    sim->host_ns = done_ns;
+    give_event(sim, rkt_sim_group_event(
+                        &call, RKT_NCCL_KERNEL_LAUNCH,
+                        (struct rkt_sim_span){called_ns - CALL_NS, launched_ns + CALL_NS}));
+    for (uint32_t i = 0; i < op_count; i++)
+        give_event(sim, rkt_sim_op_event(&call, i, false,
+                                         (struct rkt_sim_span){launched_ns + CALL_NS, done_ns}));
     sim->post_count++;
 }
 
@@ -323,81 +347,31 @@ static int64_t end_of(const struct rkt_sim_rank *sim, const struct rkt_sim_part 
     return sim->ends_ns[part->comm->first_meeting + part->index];
 }
 
-/* The part of [start, end) in which compute runs. */
-static int64_t overlap_ns(const struct rkt_sim_rank *sim, struct rkt_sim_span span)
-{
-    int64_t sum_ns = 0;
-
-    for (size_t i = 0; i < sim->compute_count; i++) {
-        int64_t from_ns = later(span.start_ns, sim->computes[i].start_ns);
-        int64_t to_ns =
-            sim->computes[i].end_ns < span.end_ns ? sim->computes[i].end_ns : span.end_ns;
-
-        if (to_ns > from_ns)
-            sum_ns += to_ns - from_ns;
-    }
-    return sum_ns;
-}
-
-static int compare_spans(const void *a, const void *b)
-{
-    const struct rkt_sim_span *x = a;
-    const struct rkt_sim_span *y = b;
-
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
-
-static void add_bucket(struct rkt_sim_rank *sim, struct rkt_sim_span span)
-{
-    int64_t backward_end_ns =
-        sim->compute_count > 0 ? sim->computes[sim->compute_count - 1].end_ns : span.end_ns;
-
-    sim->truth.buckets_ns += span.end_ns - span.start_ns;
-    sim->truth.hidden_ns += overlap_ns(sim, span);
-    sim->truth.tail_ns +=
-        later(span.end_ns, backward_end_ns) - later(span.start_ns, backward_end_ns);
-}
-
-/* Before the optimizer's kernels: those do not run beside meetings. */
-static void sum_meetings(struct rkt_sim_rank *sim)
-{
-    uint32_t count = sim->plan.part_count;
-    int64_t end_ns = INT64_MIN;
-
-    qsort(sim->meetings, count, sizeof(*sim->meetings), compare_spans);
-    for (uint32_t i = 0; i < count; i++) {
-        struct rkt_sim_span span = sim->meetings[i];
-
-        span.start_ns = later(span.start_ns, end_ns);
-        if (span.end_ns <= span.start_ns)
-            continue;
-        end_ns = span.end_ns;
-        sim->truth.comm_ns += span.end_ns - span.start_ns;
-        sim->truth.overlap_ns += overlap_ns(sim, span);
-    }
-}
-
 static void run_meetings(struct rkt_sim_rank *sim)
 {
     uint32_t last_id = sim->correlation_id;
 
     for (uint32_t i = 0; i < sim->plan.part_count; i++) {
         const struct rkt_sim_part *part = &sim->plan.parts[i];
+        bool is_reduced = part->lane == RKT_SIM_LANE_DATA || part->lane == RKT_SIM_LANE_TENSOR;
         int64_t *free_ns = &sim->lane_free_ns[part->lane];
         struct rkt_sim_span span = {later(sim->ready_ns[i], *free_ns), end_of(sim, part)};
 
         sim->correlation_id = sim->comm_ids[i];
         give_correlated(sim, rkt_sim_kernel_event(
-                                 part->comm->kind == RKT_SIM_COMM_LINK ? RKT_SIM_NAME_LINK_KERNEL
-                                                                       : RKT_SIM_NAME_COMM_KERNEL,
+                                 is_reduced ? RKT_SIM_NAME_COMM_KERNEL : RKT_SIM_NAME_LINK_KERNEL,
                                  sim->rank, RKT_SIM_COMM_STREAM + (uint32_t)part->lane, span));
         *free_ns = span.end_ns;
-        sim->meetings[i] = span;
-        if (part->lane == RKT_SIM_LANE_DATA)
-            add_bucket(sim, span);
+        sim->meetings[i] = (struct rkt_sim_meeting){
+            .span = span,
+            .release_ns =
+                span.end_ns - rkt_sim_transfer_ns(sim->layout, part->comm, sim->step, part->index),
+            .is_bucket = part->lane == RKT_SIM_LANE_DATA,
+        };
     }
     sim->correlation_id = last_id;
-    sum_meetings(sim);
+    rkt_sim_account(sim->computes, sim->compute_count, sim->meetings, sim->plan.part_count,
+                    &sim->truth);
 }
 
 /* ---- steps ---- */
@@ -444,6 +418,9 @@ static bool run_op(struct rkt_sim_rank *sim, const struct rkt_sim_op *op)
         break;
     case RKT_SIM_OP_KERNELS:
         run_kernels(sim, op);
+        break;
+    case RKT_SIM_OP_EXPERTS:
+        run_experts(sim, op->first);
         break;
     case RKT_SIM_OP_EXTRA:
         run_extra(sim);
@@ -517,8 +494,10 @@ static bool allocate(struct rkt_sim_rank *sim)
 {
     const struct rkt_scenario *scenario = sim->scenario;
     size_t part_count = (size_t)sim->plan.part_count + 1;
+    size_t turn_count = 2 * (size_t)scenario->expert_layers * scenario->micro_batches;
     size_t kernel_count = (size_t)scenario->forward_kernels + scenario->backward_kernels +
-                          scenario->optimizer_kernels + 1;
+                          scenario->optimizer_kernels + 1 +
+                          (scenario->expert_ranks > 1 ? turn_count * scenario->expert_kernels : 0);
 
     sim->pending_ns = calloc(scenario->queue_kernels, sizeof(*sim->pending_ns));
     sim->ready_ns = calloc(part_count, sizeof(*sim->ready_ns));
@@ -537,6 +516,7 @@ enum rkt_status rkt_sim_rank_create(const struct rkt_sim_layout *layout, uint32_
 
     if (!sim)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for rank %u", rank);
+    sim->layout = layout;
     sim->scenario = layout->scenario;
     sim->rank = rank;
     sim->fn = fn;

@@ -37,13 +37,14 @@ typedef enum rkt_status (*rkt_sim_event_fn)(void *ctx, const struct rkt_event *e
 struct rkt_sim_step {
     int64_t window_start_ns;
     int64_t window_end_ns;
-    int64_t compute_ns; /* kernels that are no collectives */
-    int64_t comm_ns;    /* collectives */
-    int64_t overlap_ns; /* both */
-    int64_t buckets_ns; /* AllReduces of gradients */
-    int64_t hidden_ns;  /* of these under compute */
-    int64_t tail_ns;    /* and after the end of backward's kernels */
-    int64_t copy_ns;    /* copies, which run beside neither */
+    int64_t compute_ns;  /* kernels that are no collectives */
+    int64_t comm_ns;     /* collectives */
+    int64_t overlap_ns;  /* both */
+    int64_t transfer_ns; /* collectives for which all are there, and no compute */
+    int64_t buckets_ns;  /* AllReduces of gradients */
+    int64_t hidden_ns;   /* of these under compute */
+    int64_t tail_ns;     /* and after the end of backward's kernels */
+    int64_t copy_ns;     /* copies, which run beside neither */
 };
 
 struct rkt_sim_rank;

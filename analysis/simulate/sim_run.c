@@ -74,7 +74,7 @@ static void hold_meetings(struct meet *meet, uint32_t comm_index)
             if (starts_ns[i] > latest_ns)
                 latest_ns = starts_ns[i];
         }
-        ends_ns[meeting] = latest_ns + rkt_sim_transfer_ns(layout, comm, meet->step);
+        ends_ns[meeting] = latest_ns + rkt_sim_transfer_ns(layout, comm, meet->step, *next);
         meet->free_ns[comm_index] = ends_ns[meeting];
     }
 }

@@ -106,8 +106,8 @@ static enum rkt_status open_target(struct rkt_sim_output *output,
         return status;
     target->clock = rkt_sim_clock_of(scenario, info->node);
     tab = rkt_source_writer_strtab(target->writer);
-    for (int i = 1; i < RKT_SIM_NAME_COUNT; i++) {
-        const char *name = rkt_sim_name((enum rkt_sim_name)i);
+    for (unsigned i = 1; i < RKT_SIM_NAME_COUNT; i++) {
+        const char *name = rkt_sim_name(i);
 
         target->names[i] = rkt_strtab_intern(tab, name, strlen(name));
     }

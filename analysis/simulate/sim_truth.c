@@ -80,6 +80,7 @@ static void put_steps(struct rkt_json *json, const struct rkt_sim_run *run)
             rkt_json_i64(json, "compute_ns", truth->compute_ns);
             rkt_json_i64(json, "comm_ns", truth->comm_ns);
             rkt_json_i64(json, "overlap_ns", truth->overlap_ns);
+            rkt_json_i64(json, "transfer_ns", truth->transfer_ns);
             rkt_json_i64(json, "copy_ns", truth->copy_ns);
             rkt_json_i64(json, "buckets_ns", truth->buckets_ns);
             rkt_json_i64(json, "hidden_ns", truth->hidden_ns);
@@ -98,7 +99,7 @@ static void put_meeting(struct rkt_json *json, const struct rkt_sim_run *run, ui
     const int64_t *starts_ns = run->starts_ns + (size_t)step * run->layout.place_count +
                                comm->first_place + (size_t)index * comm->rank_count;
     int64_t end_ns = rkt_sim_run_ends(run, step)[comm->first_meeting + index];
-    int64_t transfer_ns = rkt_sim_transfer_ns(&run->layout, comm, step);
+    int64_t transfer_ns = rkt_sim_transfer_ns(&run->layout, comm, step, index);
     int64_t latest_ns = end_ns - transfer_ns;
     uint32_t last_rank = 0;
 
@@ -112,7 +113,7 @@ static void put_meeting(struct rkt_json *json, const struct rkt_sim_run *run, ui
     rkt_json_u64(json, "comm_id", comm->id);
     rkt_json_u64(json, "index", index);
     rkt_json_u64(json, "seq", (uint64_t)step * comm->meeting_count + index);
-    rkt_json_u64(json, "bytes", comm->bytes);
+    rkt_json_u64(json, "bytes", rkt_sim_bytes(&run->layout, comm, step, index));
     rkt_json_u64(json, "last_rank", last_rank);
     rkt_json_i64(json, "transfer_ns", transfer_ns);
     rkt_json_i64(json, "end_ns", RKT_SIM_RAW_BASE_NS + end_ns);

@@ -9,7 +9,7 @@
  *
  * {"ranks", "steps_count", "length_ns", "clean_length_ns", "nodes": [{offset_ns, drift_ppb}],
  *  "faults": [{kind, first_rank, end_rank, first_step, end_step, amount, gain_ns}],
- *  "steps": [{"step", "ranks": [{window_ns, compute_ns, comm_ns, overlap_ns, copy_ns,
+ *  "steps": [{"step", "ranks": [{window_ns, compute_ns, comm_ns, overlap_ns, transfer_ns, copy_ns,
  *                               buckets_ns, hidden_ns, tail_ns}]}],
  *  "collectives": [{step, kind, comm_id, index, seq, bytes, last_rank, transfer_ns, end_ns, ranks: [members],
  *                   wait_ns: [per member]}]}

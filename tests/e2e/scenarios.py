@@ -30,6 +30,8 @@ GAPS = "launch-gaps amount=1600us"
 CLOCKS = ["nodes=4", "clock-offset=5ms", "clock-drift-ppb=20000"]
 GRID = ["ranks=8", "tp=2", "pp=2"]  # 2 copies of 2 stages of 2 slices
 STAGES = ["ranks=8", "pp=4", "micro-batches=4"]
+PAIRS = STAGES + ["1f1b=1"]
+EXPERTS = FAST + ["ranks=8", "ep=4"]  # 2 groups of 4
 
 SCENARIOS = [
     # sizes and speeds
@@ -57,6 +59,30 @@ SCENARIOS = [
     one("all groups, slow input", [1], "input", GRID, "slow-input rank=1 amount=60ms"),
     one("all groups, slow kernels, windows cut", [3], "compute", GRID + ["cut=80ms"] + CLOCKS,
         "slow-compute rank=3 amount=8ms"),
+    # 1F1B: one forward, one backward, and bubbles where the pipeline fills and empties
+    clean("1F1B of two stages", "ranks=4", "pp=2", "micro-batches=4", "1f1b=1"),
+    clean("1F1B of four stages", *PAIRS),
+    clean("1F1B, twice as many micro-batches as stages", "ranks=4", "pp=4", "micro-batches=8", "1f1b=1"),
+    clean("1F1B, fewer micro-batches than stages", "ranks=4", "pp=4", "micro-batches=2", "1f1b=1"),
+    clean("1F1B, windows cut, four clocks", *PAIRS, "cut=80ms", *CLOCKS),
+    clean("1F1B with tensor and data parallel", *GRID, "micro-batches=4", "1f1b=1"),
+    one("1F1B, slow kernels of a middle stage", [3], "compute", PAIRS, "slow-compute rank=3 amount=12ms"),
+    one("1F1B, slow kernels of the first stage", [0], "compute", PAIRS, "slow-compute rank=0 amount=12ms"),
+    one("1F1B, a throttled GPU of the last stage", [7], "compute", PAIRS + ["gpu-samples=50ms"],
+        "throttled rank=7 amount=300000"),
+    one("1F1B, slow input", [1], "input", PAIRS, "slow-input rank=1 amount=60ms"),
+    one("1F1B, a slow stage", [4, 5], "compute", PAIRS, "slow-compute rank=4:6 amount=12ms"),
+    # experts: AllToAll, and tokens that are dealt out unevenly
+    clean("experts", *EXPERTS),
+    clean("experts, two of each", *FAST, "ranks=4", "ep=2"),
+    clean("experts, uneven loads", *EXPERTS, "ep-spread-ppm=300000"),
+    clean("experts, uneven loads, windows cut, four clocks", *EXPERTS, "ep-spread-ppm=300000", "cut=80ms", *CLOCKS),
+    clean("experts with tensors and stages", *FAST, "ranks=16", "ep=4", "tp=2", "pp=2", "micro-batches=2", "1f1b=1"),
+    one("a hot expert", [5], "compute", EXPERTS, "hot-expert rank=5 amount=1500000"),
+    one("a hot expert, uneven loads", [2], "compute", EXPERTS + ["ep-spread-ppm=200000"],
+        "hot-expert rank=2 amount=1500000"),
+    one("experts, slow kernels", [6], "compute", EXPERTS, "slow-compute rank=6 amount=8ms"),
+    one("experts, slow input", [1], "input", EXPERTS, "slow-input rank=1 amount=60ms"),
     all_ranks("a slow link of two slices", {"slow_link", "communication", "imbalance"}, ["ranks=8", "tp=2"],
               "slow-link rank=2:4 amount=2ms"),
     # one cause, one rank
@@ -106,4 +132,7 @@ LARGE = [
     one("256 ranks, slow kernels", [77], "compute", ["ranks=256", "steps=6"], "slow-compute rank=77 amount=8ms"),
     one("256 ranks, all groups", [200], "compute", ["ranks=256", "tp=8", "pp=4", "micro-batches=2", "steps=6"],
         "slow-compute rank=200 amount=8ms"),
+    one("256 ranks, 1F1B and experts", [77], "compute", FAST + ["ranks=256", "ep=8", "tp=2", "pp=4", "micro-batches=4",
+                                                                "1f1b=1", "steps=6"],
+        "slow-compute rank=77 amount=20ms"),
 ]

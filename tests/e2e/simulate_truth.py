@@ -24,6 +24,7 @@ PAIR_NS_MAX = 100
 CLOCK_MHZ = 1980
 HOST_FAULTS = ("slow-input", "slow-host", "device-alloc")
 HOST_BOUND_OFF_MAX = 0.1
+FUNCTIONS = {("data", "AllReduce"), ("tensor", "AllReduce"), ("link", "SendRecv"), ("expert", "AllToAll")}
 
 
 class Rows:
@@ -80,6 +81,7 @@ def add_windows(rows, report, truth):
         rows.sums(number, [(known[f"{number}_ns"], window[f"{number}_ns"]) for known, _, window in windows], rate)
     rows.sums("overlapped", [(known["overlap_ns"], window["parts_ns"]["overlapped"]) for known, _, window in windows],
               rate)
+    add_exposed(rows, windows, truth, report)
     idle = [(known["window_ns"] - known["compute_ns"] - known["comm_ns"] + known["overlap_ns"] - known["copy_ns"],
              sum(window["parts_ns"]["idle"].values())) for known, _, window in windows]
     rows.sums("idle", idle, 0 if rate == 0 else 1)
@@ -94,6 +96,23 @@ def add_windows(rows, report, truth):
         off = [abs(share(known) - window[key]) for known, _, window in windows]
         rows.near(f"{number}, last", share(windows[-1][0]), windows[-1][2][key], 1e-6 + rate)
         rows.same(f"{number}, all", True, max(off) <= 1e-6 + rate)
+
+
+def add_exposed(rows, windows, truth, report):
+    """What no compute hides, before and after all are there: by clocks, but for their bounds."""
+    per_step = len(truth["collectives"]) // truth["step_count"]
+    limit_ns = per_step * (2 * max(r["bound_ns"] for r in report["ranks"]) + 4) if len(truth["nodes"]) > 1 else 0
+    recorded = max(rank["steps"][0]["number"] for rank in report["ranks"])  # what ranks lack has no wait
+    windows = [window for window in windows if window[1]["number"] > recorded]
+    exposed = [known["comm_ns"] - known["overlap_ns"] for known, _, _ in windows]
+    for number, pairs in (
+            ("transfer, exposed", [(known["transfer_ns"], window["parts_ns"]["comm_transfer"])
+                                   for known, _, window in windows]),
+            ("waiting", [(all_ns - known["transfer_ns"], window["parts_ns"]["comm_wait"])
+                         for all_ns, (known, _, window) in zip(exposed, windows)])):
+        worst = max(abs(a - b) for a, b in pairs)
+        rows.add(f"{number}, {len(pairs)} in all", sum(a for a, _ in pairs), sum(b for _, b in pairs), f"{worst} ns",
+                 worst <= limit_ns)
 
 
 def add_buckets(rows, report, truth):
@@ -130,8 +149,10 @@ def add_collectives(rows, report, truth):
     rows.same("collectives of steps that all ranks have", sum(c["step"] >= recorded for c in truth["collectives"]),
               sum(known["step"] >= recorded for known, _ in pairs))
     rows.same("sequence numbers", [], [known["seq"] for known, got in pairs
-                                       if known["kind"] != "link" and known["seq"] != got["seq"]])
+                                       if (known["kind"], "AllReduce") in FUNCTIONS and known["seq"] != got["seq"]])
     rows.same("weak matches", 0, sum(got["confidence"] == "weak" for _, got in pairs))
+    rows.same("functions", [], sorted({(known["kind"], got["func"]) for known, got in pairs} - FUNCTIONS))
+    rows.same("names of communicators", 0, sum(known["kind"] != got["comm_name"] for known, got in pairs))
     rows.same("bytes that differ", 0, sum(known["bytes"] != got["bytes"] for known, got in pairs))
     rows.sums("transfer", [(known["transfer_ns"], got["transfer_ns"]) for known, got in pairs], rate)
     bounds = {rank["rank"]: rank["bound_ns"] for rank in report["ranks"]}
@@ -143,14 +164,16 @@ def add_collectives(rows, report, truth):
                                       for _, got in pairs for part in got["ranks"]))
     told = [(known, got) for known, got in pairs if known["wait_ns"].count(0) == 1 and got["last_is_distinguishable"]]
     rows.same("last rank, where it can be told", 0, sum(known["last_rank"] != got["last_rank"] for known, got in told))
-    rows.near("busbw of the last, GB/s", bus_bandwidth(pairs[0][0], pairs[0][1]), pairs[0][1]["busbw_bytes_per_s"] / 1e9,
-              bus_bandwidth(pairs[0][0], pairs[0][1]) * (1e-4 if limit_ns == 0 else 0.01))
+    for kind, (known, got) in {known["kind"]: (known, got) for known, got in reversed(pairs)}.items():
+        speed = bus_bandwidth(known)
+        rows.near(f"busbw of the last, {kind}, GB/s", speed, got["busbw_bytes_per_s"] / 1e9,
+                  speed * (1e-4 if limit_ns == 0 else 0.01))
 
 
-def bus_bandwidth(known, got):
+def bus_bandwidth(known):
     count = len(known["ranks"])
-    factor = 1 if known["kind"] == "link" else 2 * (count - 1) / count
-    return got["bytes"] * factor / known["transfer_ns"]
+    factor = {"link": 1, "expert": (count - 1) / count}.get(known["kind"], 2 * (count - 1) / count)
+    return known["bytes"] * factor / known["transfer_ns"]
 
 
 def add_clocks(rows, report, truth):

@@ -64,6 +64,7 @@ static void what_makes_no_sense_is_refused_by_line_and_word(void **state)
         {"fault = slow-compute amount=1ms sometimes", "sometimes"},
         {"fault = hidden-sync amount=1ms", "amount"}, /* a number of calls */
         {"fault = throttled amount=1ms", "amount"},   /* ppm */
+        {"fault = hot-expert amount=1ms", "amount"},  /* likewise */
         {"fault =", "is no fault"},
     };
 
@@ -105,6 +106,12 @@ static void numbers_that_do_not_fit_each_other_are_refused(void **state)
         "cut = 2h",
         "stall = 2h",
         "step-jitter-ppm = 1000001",
+        "1f1b = 2",
+        "ep = 0",
+        "ep = 3",
+        "ep-kernels = 0",
+        "ep-spread-ppm = 1000001",
+        "ep-bytes = 2000GiB",
     };
 
     (void)state;
