@@ -161,6 +161,14 @@ static int64_t *end_of_stream(struct stream_end *streams, size_t *count,
     return &streams[(*count)++].end_ns;
 }
 
+static uint32_t likely_ns_at(const struct rkt_rank_trace *trace, int64_t rank_ns)
+{
+    int64_t likely_ns = trace->clock ? rkt_clock_map_likely_at(trace->clock, rank_ns) : -1;
+
+    return likely_ns < 0 || likely_ns >= RKT_LIKELY_UNKNOWN ? RKT_LIKELY_UNKNOWN
+                                                            : (uint32_t)likely_ns;
+}
+
 static struct rkt_comm_arrival arrival_of(const struct rkt_rank_trace *trace,
                                           const struct rkt_work *work, int64_t ready_ns,
                                           int64_t previous_end_ns)
@@ -168,7 +176,8 @@ static struct rkt_comm_arrival arrival_of(const struct rkt_rank_trace *trace,
     struct rkt_comm_arrival arrival = {.job_start_ns = rkt_rank_trace_job_ns(trace, work->start_ns),
                                        .job_end_ns = rkt_rank_trace_job_ns(trace, work->end_ns),
                                        .ready_ns = ready_ns,
-                                       .late_ns = RKT_NA};
+                                       .late_ns = RKT_NA,
+                                       .likely_ns = likely_ns_at(trace, work->start_ns)};
 
     if (previous_end_ns == RKT_NA)
         return arrival;

@@ -125,7 +125,8 @@ static void fill_participant(const struct rkt_result *result, const struct rkt_m
         .job_end_ns = unit->end_ns,
         .ready_ns = arrival->ready_ns,
         .late_ns = arrival->late_ns,
-        .is_queued = arrival->is_queued};
+        .is_queued = arrival->is_queued,
+        .likely_ns = arrival->likely_ns};
 }
 
 /* What is known of the operation is taken from the first rank that recorded it. */

@@ -91,7 +91,8 @@ static void fill_participant(const struct rkt_rank_trace *trace, const struct ha
                                    .job_start_ns = bucket->job_start_ns,
                                    .job_end_ns = bucket->job_end_ns,
                                    .ready_ns = bucket->start_ns,
-                                   .late_ns = RKT_NA};
+                                   .late_ns = RKT_NA,
+                                   .likely_ns = RKT_LIKELY_UNKNOWN};
     if (before != NULL)
         to->late_ns = bucket->start_ns - before->end_ns;
 }

@@ -48,6 +48,7 @@ static const struct rkt_packed_member ARRIVAL[] = {
     RKT_PACKED(struct rkt_comm_arrival, ready_ns),
     RKT_PACKED(struct rkt_comm_arrival, late_ns),
     RKT_PACKED(struct rkt_comm_arrival, is_queued),
+    RKT_PACKED(struct rkt_comm_arrival, likely_ns),
 };
 
 HOLDS_ALL_OF(struct rkt_op, 64);

@@ -104,7 +104,11 @@ struct rkt_comm_arrival {
     int64_t ready_ns; /* INT64_MIN without a launch record */
     int64_t late_ns;  /* INT64_MIN for the first comm of its stream */
     bool is_queued;
+    uint32_t likely_ns; /* likely ± of the rank's clock then; RKT_LIKELY_UNKNOWN */
 };
+
+/* A likely ± in 32 bits: none, or too large for them. */
+#define RKT_LIKELY_UNKNOWN UINT32_MAX
 
 struct rkt_bucket {
     int64_t start_ns;

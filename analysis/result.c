@@ -100,6 +100,11 @@ enum rkt_status rkt_add_note(struct rkt_result *result, struct rkt_arena *arena,
     return RKT_OK;
 }
 
+const char *rkt_note_level_name(int level)
+{
+    return level <= 0 ? "info" : level == 1 ? "warning" : "error";
+}
+
 const char *rkt_idle_cause_name(enum rkt_idle_cause cause)
 {
     switch (cause) {

@@ -236,6 +236,7 @@ struct rkt_participant {
     int64_t clock_free_wait_ns; /* d_i - min d */
     int64_t late_ns; /* start - end of the comm before it on its stream; RKT_NA for the first */
     bool is_queued;  /* started when the one before it ended: its start says nothing of the rank */
+    uint32_t likely_ns; /* likely ± of its clock there; RKT_LIKELY_UNKNOWN: as its rank's */
 };
 
 struct rkt_collective {
@@ -332,6 +333,26 @@ struct rkt_clock_summary {
     int64_t wait_gap_ns;  /* by how much that may be wrong in a step: mean of the sums of gaps */
 };
 
+/* Collectives of which a rank ended before another began, by more than a bound of their clocks (clock_check.h). */
+struct rkt_clock_breach {
+    size_t count;
+    uint32_t rank; /* position of the suspect; RKT_INDEX_NONE: no rank is in more than the others */
+    size_t rank_count; /* of these collectives, in which it is suspect */
+};
+
+/* What collectives say of clocks. */
+struct rkt_clock_check {
+    size_t checked_count;           /* collectives that can tell, on clocks that are known */
+    struct rkt_clock_breach proven; /* beyond the guaranteed bounds */
+    size_t judged_count;            /* of those checked: all clocks have a likely bound */
+    struct rkt_clock_breach likely; /* beyond the likely ones */
+    /* by how much the likely suspect's clock is ahead, the others being right; above high: it was not the
+     * same all along */
+    int64_t off_low_ns;
+    int64_t off_high_ns;
+    int64_t floor_ns; /* an error below it shows in none; RKT_NA: none was judged, or one shows */
+};
+
 /* Medians over steady steps and ranks: the head of the report. */
 struct rkt_summary {
     int64_t step_ns; /* median over steps of the longest rank's window; RKT_NA without steps */
@@ -349,7 +370,7 @@ struct rkt_summary {
 };
 
 struct rkt_analysis_note {
-    int level;        /* 0 info, 1 warning */
+    int level;        /* 0 info, 1 warning, 2 error: something is proven wrong */
     const char *text; /* one line: what, where, what it means for the numbers */
 };
 
@@ -373,6 +394,7 @@ struct rkt_result {
     struct rkt_straggler straggler;
     struct rkt_last_arriver last_arriver;
     struct rkt_clock_summary clock;
+    struct rkt_clock_check clock_check;
     struct rkt_summary summary;
     const struct rkt_tables *tables;     /* of all ranks that are not set apart; NULL none */
     const struct rkt_findings *findings; /* NULL: not looked for */
@@ -390,6 +412,7 @@ int64_t rkt_host_partition_sum(const struct rkt_host_partition *parts);
 void rkt_partition_add(struct rkt_partition *to, const struct rkt_partition *parts);
 void rkt_host_partition_add(struct rkt_host_partition *to, const struct rkt_host_partition *parts);
 
+const char *rkt_note_level_name(int level);                 /* "warning" */
 const char *rkt_idle_cause_name(enum rkt_idle_cause cause); /* "sync" */
 const char *rkt_copy_part_name(enum rkt_copy_part part);    /* "HtoD" */
 const char *rkt_cause_name(enum rkt_cause cause);           /* "compute" */

@@ -276,24 +276,16 @@ static enum rkt_status find_wrong_claims(struct rkt_result *result, struct rkt_a
     return status;
 }
 
-static enum rkt_status note_causality(struct rkt_result *result, struct rkt_arena *arena,
-                                      struct rkt_error *err)
+static enum rkt_status check_clocks(struct rkt_result *result, struct rkt_arena *arena,
+                                    struct rkt_error *err)
 {
-    struct rkt_clock_check check;
-    enum rkt_status status = rkt_check_clocks(result, &check, err);
-    char who[64] = "";
+    enum rkt_status status = rkt_check_clocks(result, &result->clock_check, err);
 
-    if (status != RKT_OK || check.broken_count == 0)
-        return status;
-    if (check.rank != RKT_INDEX_NONE)
-        (void)snprintf(who, sizeof(who), "; rank %u is suspect in %zu of them",
-                       result->ranks[check.rank].rank, check.rank_count);
-    status = rkt_add_note(result, arena, 1, err,
-                          "in %zu of %zu collectives a rank ended before another began, by more "
-                          "than the clocks' bounds: stamps, clocks or the matching are wrong "
-                          "there%s",
-                          check.broken_count, result->collective_count, who);
-    return status == RKT_OK ? find_wrong_claims(result, arena, err) : status;
+    if (status == RKT_OK)
+        status = rkt_note_clock_check(result, arena, err);
+    if (status == RKT_OK && result->clock_check.proven.count > 0)
+        status = find_wrong_claims(result, arena, err);
+    return status;
 }
 
 enum rkt_status rkt_summarise(struct rkt_result *result, struct rkt_arena *arena,
@@ -314,7 +306,7 @@ enum rkt_status rkt_summarise(struct rkt_result *result, struct rkt_arena *arena
     if (status == RKT_OK)
         status = note_step_counts(result, arena, err);
     if (status == RKT_OK)
-        status = note_causality(result, arena, err);
+        status = check_clocks(result, arena, err);
     if (status == RKT_OK)
         status = rkt_note_wait_check(result, arena, err);
     return status;

@@ -428,19 +428,34 @@ static bool is_bound_known(const struct rkt_clock_map *map)
     return map->state != RKT_ALIGN_UNALIGNED && map->state != RKT_ALIGN_WALL_CLOCK;
 }
 
+/* What the alignment says at a rank time; what mapping it to the alignment's clock adds to its bounds. */
+static struct rkt_align_point align_at(const struct rkt_clock_map *map, int64_t rank_ns,
+                                       int64_t *local_ns_out, int64_t *error_ns_out)
+{
+    *local_ns_out = rank_ns;
+    *error_ns_out = 0;
+    if (map->raw_to_rank.count > 0)
+        (void)to_raw(map, map->rank_clock, rank_ns, local_ns_out, error_ns_out);
+    return rkt_align_at(&map->align, *local_ns_out);
+}
+
 struct rkt_job_time rkt_clock_map_to_job(const struct rkt_clock_map *map, int64_t rank_ns,
                                          int64_t *bound_ns_out)
 {
-    int64_t local_ns = rank_ns;
-    int64_t error_ns = 0;
-    struct rkt_align_point point;
+    int64_t local_ns, error_ns;
+    struct rkt_align_point point = align_at(map, rank_ns, &local_ns, &error_ns);
 
-    if (map->raw_to_rank.count > 0)
-        (void)to_raw(map, map->rank_clock, rank_ns, &local_ns, &error_ns);
-    point = rkt_align_at(&map->align, local_ns);
     if (bound_ns_out)
         *bound_ns_out = is_bound_known(map) ? clamp_ns((__int128)point.bound_ns + error_ns) : -1;
     return (struct rkt_job_time){local_ns + point.offset_ns};
+}
+
+int64_t rkt_clock_map_likely_at(const struct rkt_clock_map *map, int64_t rank_ns)
+{
+    int64_t local_ns, error_ns;
+    struct rkt_align_point point = align_at(map, rank_ns, &local_ns, &error_ns);
+
+    return is_bound_known(map) ? clamp_ns((__int128)point.likely_ns + error_ns) : -1;
 }
 
 /* The largest error of mapping the rank clock to RAW over [start, end] of rank time. */

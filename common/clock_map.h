@@ -54,6 +54,9 @@ bool rkt_clock_map_to_rank(const struct rkt_clock_map *map, enum rkt_clock_id cl
 struct rkt_job_time rkt_clock_map_to_job(const struct rkt_clock_map *map, int64_t rank_ns,
                                          int64_t *bound_ns_out);
 
+/* The likely ± there; -1 unknown. */
+int64_t rkt_clock_map_likely_at(const struct rkt_clock_map *map, int64_t rank_ns);
+
 /* The widest bounds to job time over [start, end] of rank time; -1 unknown. */
 int64_t rkt_clock_map_worst_bound(const struct rkt_clock_map *map, int64_t start_ns, int64_t end_ns,
                                   int64_t *likely_ns_out);

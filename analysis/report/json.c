@@ -461,6 +461,32 @@ static void put_last_arriver(struct rkt_json *json, const struct rkt_result *res
     rkt_json_end(json);
 }
 
+static void put_breach(struct rkt_json *json, const char *key, const struct rkt_result *result,
+                       const struct rkt_clock_breach *breach)
+{
+    rkt_json_begin_object(json, key);
+    rkt_json_u64(json, "count", breach->count);
+    put_rank(json, "rank", result, breach->rank);
+    rkt_json_u64(json, "rank_count", breach->rank_count);
+    rkt_json_end(json);
+}
+
+static void put_clock_check(struct rkt_json *json, const struct rkt_result *result)
+{
+    const struct rkt_clock_check *check = &result->clock_check;
+    bool is_named = check->likely.rank != RKT_INDEX_NONE;
+
+    rkt_json_begin_object(json, "check");
+    rkt_json_u64(json, "checked_count", check->checked_count);
+    put_breach(json, "proven", result, &check->proven);
+    rkt_json_u64(json, "judged_count", check->judged_count);
+    put_breach(json, "likely", result, &check->likely);
+    rkt_json_known(json, "ahead_low_ns", is_named ? check->off_low_ns : RKT_NA);
+    rkt_json_known(json, "ahead_high_ns", is_named ? check->off_high_ns : RKT_NA);
+    rkt_json_known(json, "floor_ns", check->floor_ns);
+    rkt_json_end(json);
+}
+
 static void put_clock(struct rkt_json *json, const struct rkt_result *result)
 {
     const struct rkt_clock_summary *clock = &result->clock;
@@ -478,6 +504,7 @@ static void put_clock(struct rkt_json *json, const struct rkt_result *result)
     rkt_json_known(json, "gap_ns", clock->gap_ns);
     rkt_json_u64(json, "clocked_count", clock->clocked_count);
     rkt_json_known(json, "wait_gap_ns", clock->wait_gap_ns);
+    put_clock_check(json, result);
     rkt_json_end(json);
 }
 
@@ -486,7 +513,7 @@ static void put_notes(struct rkt_json *json, const struct rkt_result *result)
     rkt_json_begin_array(json, "notes");
     for (size_t i = 0; i < result->note_count; i++) {
         rkt_json_begin_object(json, NULL);
-        rkt_json_text(json, "level", result->notes[i].level > 0 ? "warning" : "info");
+        rkt_json_text(json, "level", rkt_note_level_name(result->notes[i].level));
         rkt_json_text(json, "text", result->notes[i].text);
         rkt_json_end(json);
     }

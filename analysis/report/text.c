@@ -377,6 +377,18 @@ static void print_matching(const struct rkt_result *result, FILE *out)
                            "one name were taken in order, which may be wrong");
 }
 
+/* What they contradict is in the notes. */
+static void print_clock_check(const struct rkt_result *result, FILE *out)
+{
+    const struct rkt_clock_check *check = &result->clock_check;
+
+    if (check->judged_count > 0 && check->likely.count == 0 && check->proven.count == 0)
+        rkt_text_line(out,
+                      "  clocks: none of %zu collectives contradicts them; an error below %s would "
+                      "show in none",
+                      check->judged_count, rkt_cell_duration(check->floor_ns).text);
+}
+
 static void print_limits(const struct rkt_result *result, FILE *out)
 {
     size_t printed = 0;
@@ -385,9 +397,11 @@ static void print_limits(const struct rkt_result *result, FILE *out)
     rkt_text_line(out, "LOSSES AND LIMITS");
     print_damage(result, out);
     print_matching(result, out);
+    print_clock_check(result, out);
     for (size_t i = 0; i < result->note_count && printed < NOTES_MAX; i++, printed++)
-        rkt_text_line(out, "  %s%s", result->notes[i].level > 0 ? "warning: " : "",
-                      result->notes[i].text);
+        rkt_text_line(out, "  %s%s%s",
+                      result->notes[i].level > 0 ? rkt_note_level_name(result->notes[i].level) : "",
+                      result->notes[i].level > 0 ? ": " : "", result->notes[i].text);
     if (result->note_count > printed)
         rkt_text_line(out, "  and %zu more notes in the JSON report", result->note_count - printed);
 }

@@ -88,6 +88,8 @@ static const struct {
     [RKT_FAULT_THROTTLED] = {"throttled", VALUE_U64},
     [RKT_FAULT_SLOW_LINK] = {"slow-link", VALUE_DURATION},
     [RKT_FAULT_HOT_EXPERT] = {"hot-expert", VALUE_U64},
+    [RKT_FAULT_CLOCK_AHEAD] = {"clock-ahead", VALUE_DURATION},
+    [RKT_FAULT_CLOCK_BEHIND] = {"clock-behind", VALUE_DURATION},
 };
 
 const char *rkt_fault_name(enum rkt_fault_kind kind)
@@ -250,7 +252,7 @@ static enum rkt_status add_fault(struct rkt_scenario *scenario, char **words, si
         return rkt_fail(err, RKT_ERR_INVALID,
                         "'%s' is no fault: slow-compute, extra-work, slow-input, "
                         "slow-host, launch-gaps, hidden-sync, pageable-copy, device-alloc, "
-                        "throttled, slow-link, hot-expert",
+                        "throttled, slow-link, hot-expert, clock-ahead, clock-behind",
                         count > 0 ? words[0] : "");
     for (size_t i = 1; i < count; i++) {
         if (!set_part(&fault, words[i]))

@@ -33,9 +33,11 @@ enum rkt_fault_kind {
     RKT_FAULT_HIDDEN_SYNC,   /* amount: so many calls a step in forward that wait for the device */
     RKT_FAULT_PAGEABLE_COPY, /* amount: bytes a step by a blocking copy of pageable memory */
     RKT_FAULT_DEVICE_ALLOC,  /* a cudaMalloc before forward takes so long */
-    RKT_FAULT_THROTTLED, /* amount: ppm by which all kernels are longer, as is read of the GPU */
-    RKT_FAULT_SLOW_LINK, /* each transfer among these ranks alone takes longer by amount */
-    RKT_FAULT_HOT_EXPERT /* amount: ppm by which these ranks' experts get more tokens */
+    RKT_FAULT_THROTTLED,  /* amount: ppm by which all kernels are longer, as is read of the GPU */
+    RKT_FAULT_SLOW_LINK,  /* each transfer among these ranks alone takes longer by amount */
+    RKT_FAULT_HOT_EXPERT, /* amount: ppm by which these ranks' experts get more tokens */
+    RKT_FAULT_CLOCK_AHEAD, /* all stamps of the rank are later than its node's clock says, in all steps */
+    RKT_FAULT_CLOCK_BEHIND /* or earlier */
 };
 
 struct rkt_fault {

@@ -129,6 +129,24 @@ static enum rkt_status close_target(struct target *target, enum rkt_status statu
 
 /* ---- a rank ---- */
 
+/* By how much its stamps are later than the clocks that its node records. */
+static int64_t ahead_ns(const struct rkt_scenario *scenario, uint32_t rank)
+{
+    int64_t sum_ns = 0;
+
+    for (size_t i = 0; i < scenario->fault_count; i++) {
+        const struct rkt_fault *fault = &scenario->faults[i];
+
+        if (rank < fault->first_rank || rank >= fault->end_rank)
+            continue;
+        if (fault->kind == RKT_FAULT_CLOCK_AHEAD)
+            sum_ns += (int64_t)fault->amount;
+        if (fault->kind == RKT_FAULT_CLOCK_BEHIND)
+            sum_ns -= (int64_t)fault->amount;
+    }
+    return sum_ns;
+}
+
 static enum rkt_status run_rank(const struct rkt_sim_run *run, uint32_t rank, struct target *target,
                                 struct rkt_error *err)
 {
@@ -163,6 +181,7 @@ static enum rkt_status write_rank(const struct rkt_sim_run *run, struct rkt_sim_
     status = open_target(output, scenario, &info, &target, err);
     if (status != RKT_OK)
         return status;
+    target.clock.offset_ns += ahead_ns(scenario, rank);
     status = run_rank(run, rank, &target, err);
     return close_target(&target, status, event_count, err);
 }
