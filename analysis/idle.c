@@ -216,32 +216,46 @@ static enum rkt_status give_host(struct sync_tail *tail, int64_t start_ns, int64
     return status;
 }
 
+/* What threads were doing, side by side; most of them did nothing of a kind all along. */
+struct host_layers {
+    struct rkt_layer layers[2 * HOST_STATE_COUNT + 1];
+    size_t count;
+    uint32_t of_state[HOST_STATE_COUNT]; /* bits of layers */
+};
+
+static void add_layer(struct host_layers *on, const struct host_thread *thread, int state)
+{
+    if (thread->states[state].count == 0)
+        return;
+    on->of_state[state] |= 1u << on->count;
+    on->layers[on->count++] = (struct rkt_layer){&thread->states[state], 0};
+}
+
 /* The part of a gap before its launch: what the launching thread was doing. */
 static enum rkt_status split_host(const struct rkt_idle *idle, const struct host_thread *thread,
                                   int64_t start_ns, int64_t end_ns, rkt_idle_piece_fn fn, void *ctx)
 {
     const struct host_thread *unknown = &idle->threads[0];
     const struct host_thread *main_thread = find_thread(idle, idle->main_thread_id);
-    struct rkt_layer layers[] = {
-        {&thread->states[HOST_BLOCKED], 0},    {&unknown->states[HOST_BLOCKED], 0},
-        {&thread->states[HOST_ALLOC], 0},      {&unknown->states[HOST_ALLOC], 0},
-        {&thread->states[HOST_INPUT], 0},      {&unknown->states[HOST_INPUT], 0},
-        {&main_thread->states[HOST_INPUT], 0},
-    };
-    const size_t layer_count = sizeof(layers) / sizeof(layers[0]);
+    struct host_layers on = {.count = 0};
     struct sync_tail tail = find_tail(idle, thread, start_ns);
     enum rkt_status status = RKT_OK;
 
-    rkt_layers_seek(layers, layer_count, start_ns);
+    for (int state = 0; state < HOST_STATE_COUNT; state++) {
+        add_layer(&on, thread, state);
+        add_layer(&on, unknown, state);
+    }
+    add_layer(&on, main_thread, HOST_INPUT);
+    rkt_layers_seek(on.layers, on.count, start_ns);
     for (int64_t time_ns = start_ns, next_ns; time_ns < end_ns && status == RKT_OK;
          time_ns = next_ns) {
         uint32_t active;
 
         next_ns = end_ns;
-        active = rkt_layers_active(layers, layer_count, time_ns, &next_ns);
-        if (active & 3u)
+        active = rkt_layers_active(on.layers, on.count, time_ns, &next_ns);
+        if (active & on.of_state[HOST_BLOCKED])
             status = give(fn, ctx, time_ns, next_ns, RKT_IDLE_SYNC);
-        else if (active & 12u)
+        else if (active & on.of_state[HOST_ALLOC])
             status = give(fn, ctx, time_ns, next_ns, RKT_IDLE_ALLOC);
         else if (active != 0)
             status = give(fn, ctx, time_ns, next_ns, RKT_IDLE_INPUT);

@@ -163,15 +163,17 @@ static enum rkt_status add_idle_piece(void *ctx, int64_t start_ns, int64_t end_n
     return rkt_lane_add_piece(ctx, start_ns, end_ns, cause_of_idle(cause));
 }
 
-/* The kernel or copy that starts at time_ns: of several one whose launch is known. */
-static const struct rkt_work *next_work(const struct rkt_rank_trace *trace, int64_t time_ns)
+/* The kernel or copy that starts at time_ns, which is no earlier than the last time: of several one
+ * whose launch is known. */
+static const struct rkt_work *next_work(const struct rkt_rank_trace *trace, size_t *at,
+                                        int64_t time_ns)
 {
-    size_t at =
-        rkt_time_find(&trace->works->start_ns, trace->work_count, sizeof(*trace->works), time_ns);
     const struct rkt_work *found = NULL;
 
-    for (; at < trace->work_count && trace->works[at].start_ns == time_ns; at++) {
-        const struct rkt_work *work = &trace->works[at];
+    while (*at < trace->work_count && trace->works[*at].start_ns < time_ns)
+        (*at)++;
+    for (size_t i = *at; i < trace->work_count && trace->works[i].start_ns == time_ns; i++) {
+        const struct rkt_work *work = &trace->works[i];
 
         if (work->work_class != RKT_WORK_COMM && work->end_ns > work->start_ns &&
             (!found || found->launch_start_ns == RKT_TIME_UNKNOWN))
@@ -186,6 +188,7 @@ static enum rkt_status sweep(const struct finder *finder, struct rkt_layer layer
     const struct rkt_rank_trace *trace = finder->trace;
     enum rkt_status status = RKT_OK;
     int64_t end_ns = INT64_MIN;
+    size_t at = 0;
 
     for (size_t i = 0; i < 2; i++) {
         const struct rkt_interval_set *set = layers[i].set;
@@ -204,7 +207,7 @@ static enum rkt_status sweep(const struct finder *finder, struct rkt_layer layer
         else if (active & 2u)
             status = rkt_lane_add_piece(finder->draft, time_ns, next_ns, RKT_CAUSE_COPY);
         else
-            status = rkt_idle_split(idle, time_ns, next_ns, next_work(trace, next_ns),
+            status = rkt_idle_split(idle, time_ns, next_ns, next_work(trace, &at, next_ns),
                                     add_idle_piece, finder->draft);
     }
     return status;

@@ -23,20 +23,87 @@ struct fit {
     size_t tried_count;
 };
 
+/* What a shift is tried by, of the units of one list: they are much wider. */
+struct column {
+    int64_t *ends_ns;
+    uint8_t *kinds;
+};
+
+/* Kinds of operations: units of one kind fit the same others. Few occur; those past the limit are
+ * one kind that has to be looked at each time. */
+#define KINDS_MAX 64u
+
 struct search {
     struct rkt_unit_list ref;
     struct rkt_unit_list list;
     bool clocks_known;
+    struct column ref_column;
+    struct column list_column;
+    const struct rkt_match_unit *kinds[KINDS_MAX]; /* the first unit of each */
+    uint64_t fitting[KINDS_MAX];                   /* by kind: a bit for each that fits it */
+    unsigned kind_count;
     int64_t *diffs;   /* RKT_SHIFT_SAMPLE of room */
-    uint64_t *cells;  /* as many */
+    uint32_t *cells;  /* as many */
     struct fit *fits; /* SHIFT_COUNT of room */
 };
 
 static void release(struct search *search)
 {
+    free(search->ref_column.ends_ns);
+    free(search->ref_column.kinds);
+    free(search->list_column.ends_ns);
+    free(search->list_column.kinds);
     free(search->diffs);
     free(search->cells);
     free(search->fits);
+}
+
+static bool is_alike(const struct rkt_match_unit *a, const struct rkt_match_unit *b)
+{
+    return a->has_op == b->has_op && a->name_key == b->name_key && a->func == b->func &&
+           a->datatype == b->datatype && a->count == b->count;
+}
+
+static uint8_t find_kind(struct search *search, const struct rkt_match_unit *unit)
+{
+    unsigned kind = 0;
+
+    while (kind < search->kind_count && !is_alike(search->kinds[kind], unit))
+        kind++;
+    if (kind < search->kind_count || kind == KINDS_MAX)
+        return (uint8_t)kind;
+    search->kinds[search->kind_count++] = unit;
+    for (unsigned other = 0; other <= kind; other++) {
+        if (!rkt_match_units_fit(unit, search->kinds[other]))
+            continue;
+        search->fitting[kind] |= UINT64_C(1) << other;
+        search->fitting[other] |= UINT64_C(1) << kind;
+    }
+    return (uint8_t)kind;
+}
+
+static bool fill_column(struct search *search, struct rkt_unit_list list, struct column *column)
+{
+    column->ends_ns = malloc(list.count * sizeof(*column->ends_ns));
+    column->kinds = malloc(list.count);
+    if (column->ends_ns == NULL || column->kinds == NULL)
+        return false;
+    for (size_t i = 0; i < list.count; i++) {
+        column->ends_ns[i] = list.items[i].end_ns;
+        column->kinds[i] = find_kind(search, &list.items[i]);
+    }
+    return true;
+}
+
+/* Does a unit of ref fit one of the list? */
+static bool do_fit(const struct search *search, int64_t ref, int64_t unit)
+{
+    unsigned kind = search->ref_column.kinds[ref];
+    unsigned other = search->list_column.kinds[unit];
+
+    if (kind < KINDS_MAX && other < KINDS_MAX)
+        return (search->fitting[kind] >> other & 1) != 0;
+    return rkt_match_units_fit(&search->ref.items[ref], &search->list.items[unit]);
 }
 
 static int compare_i64(const void *a, const void *b)
@@ -88,22 +155,58 @@ static void tightest(const int64_t *diffs, size_t count, struct fit *fit)
     }
 }
 
-/* Is one number, `half` added to each cell and then halved, that of most of them? The vote finds the one that may be. */
-static bool has_majority(const uint64_t *cells, size_t count, unsigned half)
+/* Voters side by side: one alone waits for its last vote each time. */
+#define VOTERS 8u
+
+struct votes {
+    uint32_t numbers[VOTERS]; /* that may be most of a voter's cells */
+    uint32_t counts[VOTERS];
+    uint32_t held[VOTERS];
+};
+
+/* `half` added to a cell and then halved. */
+static uint32_t number_of(uint32_t cell, unsigned half)
 {
-    uint64_t candidate = 0;
-    size_t votes = 0;
-    size_t held = 0;
+    return (cell + half) >> 1;
+}
 
-    for (size_t i = 0; i < count; i++) {
-        uint64_t number = (cells[i] + half) / 2;
+/* No branch: nobody can guess it. */
+static void vote(struct votes *votes, const uint32_t *cells, unsigned half, size_t voters)
+{
+    for (size_t i = 0; i < voters; i++) {
+        uint32_t number = number_of(cells[i], half);
 
-        candidate = votes == 0 ? number : candidate; /* no branch: nobody can guess it */
-        votes += number == candidate ? 1 : SIZE_MAX;
+        votes->numbers[i] = votes->counts[i] == 0 ? number : votes->numbers[i];
+        votes->counts[i] += number == votes->numbers[i] ? 1 : UINT32_MAX;
     }
-    for (size_t i = 0; i < count; i++)
-        held += (cells[i] + half) / 2 == candidate;
-    return held > count / 2;
+}
+
+static void hold(struct votes *votes, const uint32_t *cells, unsigned half, size_t voters)
+{
+    for (size_t i = 0; i < voters; i++)
+        votes->held[i] += number_of(cells[i], half) == votes->numbers[i];
+}
+
+/*
+ * False where no number is that of most cells: it would be most of the cells of some voter, to whom
+ * they are dealt in turn. A voter's vote finds the one that may be.
+ */
+static bool may_have_majority(const uint32_t *cells, size_t count, unsigned half)
+{
+    struct votes votes = {{0}, {0}, {0}};
+    size_t whole = count - count % VOTERS;
+
+    for (size_t i = 0; i < whole; i += VOTERS)
+        vote(&votes, cells + i, half, VOTERS);
+    vote(&votes, cells + whole, half, count - whole);
+    for (size_t i = 0; i < whole; i += VOTERS)
+        hold(&votes, cells + i, half, VOTERS);
+    hold(&votes, cells + whole, half, count - whole);
+    for (size_t i = 0; i < VOTERS; i++) {
+        if (votes.held[i] > (whole / VOTERS + (i < count - whole)) / 2)
+            return true;
+    }
+    return false;
 }
 
 /*
@@ -117,8 +220,8 @@ static bool may_be_within(const struct search *search, size_t count, int64_t wid
     while (width_ns >> cell_bits != 0)
         cell_bits++;
     for (size_t i = 0; i < count; i++)
-        search->cells[i] = rkt_key_of_time(search->diffs[i]) >> cell_bits;
-    return has_majority(search->cells, count, 0) || has_majority(search->cells, count, 1);
+        search->cells[i] = (uint32_t)(rkt_key_of_time(search->diffs[i]) >> cell_bits);
+    return may_have_majority(search->cells, count, 0) || may_have_majority(search->cells, count, 1);
 }
 
 /* False: too few units overlap, most of them do not fit, or the spread is above limit_ns. */
@@ -135,12 +238,10 @@ static bool try_shift(const struct search *search, int64_t shift, int64_t limit_
         return false;
     stride = (size_t)(last - first) / RKT_SHIFT_SAMPLE + 1;
     for (int64_t i = first; i < last; i += (int64_t)stride) {
-        const struct rkt_match_unit *ref = &search->ref.items[i + shift];
-        const struct rkt_match_unit *unit = &search->list.items[i];
-
+        search->diffs[fit.fit_count] =
+            search->ref_column.ends_ns[i + shift] - search->list_column.ends_ns[i];
+        fit.fit_count += do_fit(search, i + shift, i);
         fit.tried_count++;
-        if (rkt_match_units_fit(ref, unit))
-            search->diffs[fit.fit_count++] = ref->end_ns - unit->end_ns;
     }
     if (fit.fit_count == 0 || fit.fit_count * 2 < fit.tried_count ||
         !may_be_within(search, fit.fit_count, limit_ns))
@@ -360,10 +461,12 @@ enum rkt_status rkt_match_align(struct rkt_unit_list ref, struct rkt_unit_list l
         ref.items[i].number = (int64_t)i;
     if (ref.count == 0 || list.count == 0)
         return RKT_OK;
-    search.diffs = calloc(RKT_SHIFT_SAMPLE, sizeof(*search.diffs));
+    search.diffs = calloc(RKT_SHIFT_SAMPLE + 1, sizeof(*search.diffs)); /* one may not fit */
     search.cells = calloc(RKT_SHIFT_SAMPLE, sizeof(*search.cells));
     search.fits = calloc(SHIFT_COUNT, sizeof(*search.fits));
-    if (search.diffs == NULL || search.cells == NULL || search.fits == NULL) {
+    if (search.diffs == NULL || search.cells == NULL || search.fits == NULL ||
+        !fill_column(&search, ref, &search.ref_column) ||
+        !fill_column(&search, list, &search.list_column)) {
         release(&search);
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to match collectives");
     }

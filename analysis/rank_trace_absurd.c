@@ -32,7 +32,7 @@ static size_t sample_starts(const struct rkt_rank_trace *trace, const struct rkt
     size_t count = 0;
 
     for (size_t i = 0; i < list->count && count < cap; i += stride) {
-        const struct rkt_event *event = &list->items[i];
+        const struct rkt_event *event = rkt_raw_event(list, i);
 
         if (event->start_ns != 0 &&
             rkt_clock_map_to_rank(trace->clock, (enum rkt_clock_id)event->clock_id,

@@ -202,7 +202,7 @@ static enum rkt_status build_works(struct rkt_rank_trace *trace, const struct rk
         const struct rkt_raw_events *list = &raw->by_kind[kinds[k]];
 
         for (size_t i = 0; i < list->count; i++)
-            add_work(trace, classes, &list->items[i]);
+            add_work(trace, classes, rkt_raw_event(list, i));
     }
     return RKT_OK;
 }
@@ -219,7 +219,7 @@ static enum rkt_status build_calls(struct rkt_rank_trace *trace, const struct rk
     if (!trace->calls)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu API calls", list->count);
     for (size_t i = 0; i < list->count; i++) {
-        const struct rkt_event *event = &list->items[i];
+        const struct rkt_event *event = rkt_raw_event(list, i);
         struct rkt_call *call = &trace->calls[trace->call_count];
 
         if (!rkt_rank_trace_times(trace, event, &call->start_ns, &call->end_ns, NULL))
@@ -240,7 +240,7 @@ static enum rkt_status build_ranges(struct rkt_rank_trace *trace, const struct r
     if (!trace->ranges)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu ranges", list->count);
     for (size_t i = 0; i < list->count; i++) {
-        const struct rkt_event *event = &list->items[i];
+        const struct rkt_event *event = rkt_raw_event(list, i);
         struct rkt_range *range = &trace->ranges[trace->range_count];
 
         if (!rkt_rank_trace_times(trace, event, &range->start_ns, &range->end_ns, NULL))
@@ -263,7 +263,7 @@ static enum rkt_status build_buckets(struct rkt_rank_trace *trace,
     if (!trace->buckets)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu buckets", list->count);
     for (size_t i = 0; i < list->count; i++) {
-        const struct rkt_event *event = &list->items[i];
+        const struct rkt_event *event = rkt_raw_event(list, i);
         struct rkt_bucket *bucket = &trace->buckets[trace->bucket_count];
 
         if (!rkt_rank_trace_times(trace, event, &bucket->start_ns, &bucket->end_ns, NULL))
@@ -299,7 +299,7 @@ static enum rkt_status build_tables(struct rkt_rank_trace *trace, const struct r
     if (!trace->comms || !trace->named || !trace->shapes)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu names", names->count);
     for (size_t i = 0; i < comms->count; i++) {
-        const struct rkt_event *event = &comms->items[i];
+        const struct rkt_event *event = rkt_raw_event(comms, i);
 
         trace->comms[trace->comm_count++] = (struct rkt_comm){
             .comm_id = event->comm.comm_id,
@@ -310,7 +310,7 @@ static enum rkt_status build_tables(struct rkt_rank_trace *trace, const struct r
         };
     }
     for (size_t i = 0; i < names->count; i++) {
-        const struct rkt_event *event = &names->items[i];
+        const struct rkt_event *event = rkt_raw_event(names, i);
 
         trace->named[trace->named_count++] = (struct rkt_named){
             .object_id = event->name.object_id,
@@ -320,7 +320,7 @@ static enum rkt_status build_tables(struct rkt_rank_trace *trace, const struct r
         };
     }
     for (size_t i = 0; i < shapes->count; i++)
-        trace->shapes[trace->shape_count++] = shapes->items[i].shape;
+        trace->shapes[trace->shape_count++] = rkt_raw_event(shapes, i)->shape;
     qsort(trace->shapes, trace->shape_count, sizeof(*trace->shapes), compare_shapes);
     return RKT_OK;
 }
@@ -337,7 +337,7 @@ static int64_t duration(struct rkt_rank_trace *trace, const struct rkt_event *ev
 static void count_losses(struct rkt_rank_trace *trace, const struct rkt_raw_events *list)
 {
     for (size_t i = 0; i < list->count; i++) {
-        const struct rkt_event *event = &list->items[i];
+        const struct rkt_event *event = rkt_raw_event(list, i);
 
         if (event->type < RKT_LOSS_REASONS_MAX)
             trace->losses[event->type] += event->loss.count;
@@ -349,7 +349,7 @@ static void count_losses(struct rkt_rank_trace *trace, const struct rkt_raw_even
 static void sum_overheads(struct rkt_rank_trace *trace, const struct rkt_raw_events *list)
 {
     for (size_t i = 0; i < list->count; i++)
-        trace->overhead_ns += duration(trace, &list->items[i]);
+        trace->overhead_ns += duration(trace, rkt_raw_event(list, i));
 }
 
 static enum rkt_status sort_arrays(struct rkt_rank_trace *trace, struct rkt_error *err)

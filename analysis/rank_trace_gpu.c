@@ -22,12 +22,12 @@ enum rkt_status rkt_rank_trace_build_gpu(struct rkt_rank_trace *trace,
     const struct rkt_raw_events *list = &raw->by_kind[RKT_EVENT_COUNTER];
 
     for (size_t i = 0; i < devices->count; i++)
-        add_device(trace, &devices->items[i].device);
+        add_device(trace, &rkt_raw_event(devices, i)->device);
     trace->gpu.counters = calloc(list->count + 1, sizeof(*trace->gpu.counters));
     if (!trace->gpu.counters)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu samples", list->count);
     for (size_t i = 0; i < list->count; i++) {
-        const struct rkt_event *event = &list->items[i];
+        const struct rkt_event *event = rkt_raw_event(list, i);
         struct rkt_counter_sample *sample = &trace->gpu.counters[trace->gpu.counter_count];
 
         if (event->type >= RKT_COUNTER_COUNT ||

@@ -21,7 +21,7 @@ static void find_first(struct rkt_rank_trace *trace, const struct rkt_raw_trace 
             int64_t start_ns;
             int64_t end_ns;
 
-            if (rkt_rank_trace_times(trace, &list->items[i], &start_ns, &end_ns, NULL) &&
+            if (rkt_rank_trace_times(trace, rkt_raw_event(list, i), &start_ns, &end_ns, NULL) &&
                 (trace->first_ns == RKT_TIME_UNKNOWN || start_ns < trace->first_ns))
                 trace->first_ns = start_ns;
         }

@@ -74,7 +74,7 @@ static enum rkt_status add_syncs(struct rkt_rank_trace *trace, const struct rkt_
     size_t before = trace->call_count;
 
     for (size_t i = 0; i < syncs->count; i++) {
-        const struct rkt_event *event = &syncs->items[i];
+        const struct rkt_event *event = rkt_raw_event(syncs, i);
         struct rkt_call *call = &trace->calls[trace->call_count];
         size_t at = rkt_key_index_find(items, count, event->correlation_id);
 

@@ -8,50 +8,63 @@
 
 void rkt_raw_trace_release(struct rkt_raw_trace *raw)
 {
-    for (size_t kind = 0; kind < RKT_EVENT_KIND_COUNT; kind++)
-        free(raw->by_kind[kind].items);
+    for (size_t kind = 0; kind < RKT_EVENT_KIND_COUNT; kind++) {
+        for (size_t i = 0; i < raw->by_kind[kind].block_count; i++)
+            free(raw->by_kind[kind].blocks[i]);
+        free(raw->by_kind[kind].blocks);
+    }
     *raw = (struct rkt_raw_trace){0};
 }
 
-/* Of one kind, as a batch is. */
-static enum rkt_status take_events(void *ctx, const struct rkt_event *events, size_t count,
-                                   struct rkt_error *err)
+static bool add_block(struct rkt_raw_events *list)
 {
-    struct rkt_raw_trace *raw = ctx;
-    struct rkt_raw_events *list;
+    struct rkt_event *block;
 
-    if (count == 0 || events[0].kind >= RKT_EVENT_KIND_COUNT)
-        return RKT_OK;
-    list = &raw->by_kind[events[0].kind];
-    if (!rkt_array_reserve((void **)&list->items, &list->cap, list->count + count,
-                           sizeof(*list->items)))
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu events of a kind", list->count);
-    memcpy(list->items + list->count, events, count * sizeof(*events));
-    list->count += count;
+    if (!rkt_array_reserve((void **)&list->blocks, &list->block_cap, list->block_count + 1,
+                           sizeof(struct rkt_event *)))
+        return false;
+    block = malloc(RKT_RAW_BLOCK_EVENTS * sizeof(*block));
+    if (block)
+        list->blocks[list->block_count++] = block;
+    return block != NULL;
+}
+
+/* Of one kind, as a batch is. */
+static enum rkt_status take_events(struct rkt_raw_events *list, const struct rkt_event *events,
+                                   size_t count, struct rkt_error *err)
+{
+    while (count > 0) {
+        size_t at = list->count % RKT_RAW_BLOCK_EVENTS;
+        size_t taken = count < RKT_RAW_BLOCK_EVENTS - at ? count : RKT_RAW_BLOCK_EVENTS - at;
+
+        if (at == 0 && !add_block(list))
+            return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu events of a kind", list->count);
+        memcpy(&list->blocks[list->block_count - 1][at], events, taken * sizeof(*events));
+        list->count += taken;
+        events += taken;
+        count -= taken;
+    }
     return RKT_OK;
 }
 
-/* The clock records of the node: its sidecar's, and those which the rank's source may hold. */
-static enum rkt_status load_node_clock(struct rkt_store_reader *reader,
-                                       const struct rkt_rank_trace *trace,
-                                       struct rkt_raw_trace *clock,
-                                       const struct rkt_align_info **align_out,
-                                       struct rkt_error *err)
+struct pairs {
+    struct rkt_event *items;
+    size_t count;
+    size_t cap;
+};
+
+static enum rkt_status take_pairs(void *ctx, const struct rkt_event *events, size_t count,
+                                  struct rkt_error *err)
 {
-    size_t count = rkt_store_reader_source_count(reader);
+    struct pairs *pairs = ctx;
 
-    for (size_t i = 0; i < count; i++) {
-        const struct rkt_store_source *source = rkt_store_reader_source(reader, i);
-        enum rkt_status status;
-
-        if (source->info.role != RKT_ROLE_SIDECAR || source->info.node != trace->source.info.node)
-            continue;
-        status = rkt_store_reader_walk(reader, source->info.source, NULL, take_events, clock, err);
-        if (status != RKT_OK)
-            return status;
-        if (source->has_align)
-            *align_out = &source->align;
-    }
+    if (count == 0 || events->kind != RKT_EVENT_CLOCK_PAIR)
+        return RKT_OK;
+    if (!rkt_array_reserve((void **)&pairs->items, &pairs->cap, pairs->count + count,
+                           sizeof(*pairs->items)))
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu clock records", pairs->count);
+    memcpy(pairs->items + pairs->count, events, count * sizeof(*events));
+    pairs->count += count;
     return RKT_OK;
 }
 
@@ -61,6 +74,31 @@ static int compare_event_starts(const void *a, const void *b)
     const struct rkt_event *y = b;
 
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/* The clock records of the node: its sidecar's, and those which the rank's source may hold. */
+static enum rkt_status find_pairs(struct rkt_store_reader *reader,
+                                  const struct rkt_rank_trace *trace,
+                                  const struct rkt_raw_events *own, struct pairs *pairs,
+                                  const struct rkt_align_info **align_out, struct rkt_error *err)
+{
+    size_t count = rkt_store_reader_source_count(reader);
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 0; i < count && status == RKT_OK; i++) {
+        const struct rkt_store_source *source = rkt_store_reader_source(reader, i);
+
+        if (source->info.role != RKT_ROLE_SIDECAR || source->info.node != trace->source.info.node)
+            continue;
+        status = rkt_store_reader_walk(reader, source->info.source, NULL, take_pairs, pairs, err);
+        if (source->has_align)
+            *align_out = &source->align;
+    }
+    for (size_t i = 0; i < own->count && status == RKT_OK; i++)
+        status = take_pairs(pairs, rkt_raw_event(own, i), 1, err);
+    if (pairs->count > 1)
+        qsort(pairs->items, pairs->count, sizeof(*pairs->items), compare_event_starts);
+    return status;
 }
 
 /*
@@ -84,26 +122,17 @@ static enum rkt_clock_id choose_clock(const struct rkt_source_info *info,
 static enum rkt_status make_clock(struct rkt_store_reader *reader, struct rkt_rank_trace *trace,
                                   const struct rkt_raw_trace *raw, struct rkt_error *err)
 {
-    const struct rkt_align_info *align = trace->source.has_align ? &trace->source.align : NULL;
     const struct rkt_align_info *node_align = NULL;
-    struct rkt_raw_trace node = {0};
-    const struct rkt_raw_events *own = &raw->by_kind[RKT_EVENT_CLOCK_PAIR];
-    struct rkt_raw_events *pairs = &node.by_kind[RKT_EVENT_CLOCK_PAIR];
-    enum rkt_status status;
+    struct pairs pairs = {.count = 0};
+    enum rkt_status status =
+        find_pairs(reader, trace, &raw->by_kind[RKT_EVENT_CLOCK_PAIR], &pairs, &node_align, err);
 
-    status = load_node_clock(reader, trace, &node, &node_align, err);
+    trace->clock_id = (uint8_t)choose_clock(&trace->source.info, raw);
     if (status == RKT_OK)
-        status = take_events(&node, own->items, own->count, err);
-    if (!align)
-        align = node_align;
-    if (status == RKT_OK) {
-        if (pairs->count > 1)
-            qsort(pairs->items, pairs->count, sizeof(*pairs->items), compare_event_starts);
-        trace->clock_id = (uint8_t)choose_clock(&trace->source.info, raw);
-        status = rkt_clock_map_create((enum rkt_clock_id)trace->clock_id, pairs->items,
-                                      pairs->count, align, &trace->clock, err);
-    }
-    rkt_raw_trace_release(&node);
+        status = rkt_clock_map_create((enum rkt_clock_id)trace->clock_id, pairs.items, pairs.count,
+                                      trace->source.has_align ? &trace->source.align : node_align,
+                                      &trace->clock, err);
+    free(pairs.items);
     return status;
 }
 
@@ -142,9 +171,10 @@ static enum rkt_status take_part(void *ctx, const struct rkt_event *events, size
     if (taking->part.batch_count == 0)
         return RKT_END;
     taking->part.batch_count--;
-    if (taking->part.only_matches && !is_of_matches(taking, events->kind))
+    if (count == 0 || events->kind >= RKT_EVENT_KIND_COUNT ||
+        (taking->part.only_matches && !is_of_matches(taking, events->kind)))
         return RKT_OK;
-    return take_events(taking->raw, events, count, err);
+    return take_events(&taking->raw->by_kind[events->kind], events, count, err);
 }
 
 /* What is wrong with the source itself: its node's clock records are read for others, too. */

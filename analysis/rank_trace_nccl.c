@@ -241,7 +241,7 @@ static enum rkt_status build_ops(struct rkt_rank_trace *trace, const struct rkt_
     if (!trace->ops)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu NCCL events", events->count);
     for (size_t i = 0; i < events->count; i++) {
-        const struct rkt_event *event = &events->items[i];
+        const struct rkt_event *event = rkt_raw_event(events, i);
         struct rkt_op *op = &trace->ops[trace->op_count];
 
         /* Channels are of a clock that nothing ties to the others, and no operations. */

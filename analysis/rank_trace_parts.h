@@ -20,11 +20,20 @@
 #include "analysis/key_index.h"
 #include "analysis/rank_trace.h"
 
+/* 64 KiB of them: what grows is then a list of places, and no event is moved again. */
+#define RKT_RAW_BLOCK_EVENTS 1024u
+
 struct rkt_raw_events {
-    struct rkt_event *items;
+    struct rkt_event **blocks; /* of RKT_RAW_BLOCK_EVENTS each */
+    size_t block_count;
+    size_t block_cap;
     size_t count;
-    size_t cap;
 };
+
+static inline const struct rkt_event *rkt_raw_event(const struct rkt_raw_events *list, size_t index)
+{
+    return &list->blocks[index / RKT_RAW_BLOCK_EVENTS][index % RKT_RAW_BLOCK_EVENTS];
+}
 
 /* The source's events as they are in the store, in file order per kind. */
 struct rkt_raw_trace {

@@ -47,10 +47,10 @@ enum rkt_status rkt_rank_trace_find_windows(struct rkt_rank_trace *trace,
     for (size_t i = 0; i < events->count; i++) {
         struct edge *edge = &edges[count];
 
-        edge->type = events->items[i].type;
-        count +=
-            edge->type <= RKT_WINDOW_WARMUP &&
-            rkt_rank_trace_times(trace, &events->items[i], &edge->start_ns, &edge->end_ns, NULL);
+        edge->type = rkt_raw_event(events, i)->type;
+        count += edge->type <= RKT_WINDOW_WARMUP &&
+                 rkt_rank_trace_times(trace, rkt_raw_event(events, i), &edge->start_ns,
+                                      &edge->end_ns, NULL);
     }
     if (rkt_time_sort(edges, count, sizeof(*edges), RKT_BY_START) != RKT_OK)
         goto no_memory;
@@ -116,7 +116,7 @@ enum rkt_status rkt_rank_trace_cut_gaps(struct rkt_rank_trace *trace,
         trace->has_windows = true;
     }
     for (size_t i = 0; i < losses->count; i++) {
-        const struct rkt_event *loss = &losses->items[i];
+        const struct rkt_event *loss = rkt_raw_event(losses, i);
 
         if (loss->type == RKT_LOSS_CAPTURE_OFF && loss->end_ns > loss->start_ns &&
             rkt_rank_trace_times(trace, loss, &start_ns, &end_ns, NULL))

@@ -33,24 +33,126 @@ static uint64_t second_key_of(const unsigned char *item, enum rkt_time_order ord
     return order == RKT_BY_START_LONGEST ? ~key : key;
 }
 
-/* False: the items are in order already. */
-static bool fill_keys(struct rkt_key_index *keys, const unsigned char *items, size_t count,
-                      size_t elem_bytes, enum rkt_time_order order)
+static bool is_before(const unsigned char *a, const unsigned char *b, enum rkt_time_order order)
 {
-    uint64_t second_before = 0;
-    bool is_mixed = false;
+    int64_t a_start_ns = times_of(a).start_ns;
+    int64_t b_start_ns = times_of(b).start_ns;
 
-    for (size_t i = 0; i < count; i++) {
-        const unsigned char *item = items + i * elem_bytes;
-        uint64_t second = second_key_of(item, order);
+    if (a_start_ns != b_start_ns)
+        return a_start_ns < b_start_ns;
+    return second_key_of(a, order) < second_key_of(b, order);
+}
 
-        keys[i] = (struct rkt_key_index){rkt_key_of_time(times_of(item).start_ns), (uint32_t)i};
-        if (i > 0 && (keys[i].key < keys[i - 1].key ||
-                      (keys[i].key == keys[i - 1].key && second < second_before)))
-            is_mixed = true;
-        second_before = second;
+/* ---- by runs: pieces that are in order and follow each other ---- */
+
+/* Of one run on average; of fewer, keys are cheaper. */
+#define RUN_ITEMS_LEAST 32u
+
+struct runs {
+    unsigned char *items;
+    size_t elem_bytes;
+    enum rkt_time_order order;
+    size_t *ends; /* of each */
+    size_t count;
+    unsigned char *room; /* for all but the first */
+};
+
+static unsigned char *item_at(const struct runs *runs, size_t index)
+{
+    return runs->items + index * runs->elem_bytes;
+}
+
+/* False: there are more than `max`. */
+static bool find_runs(struct runs *runs, size_t count, size_t max)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (!is_before(item_at(runs, i), item_at(runs, i - 1), runs->order))
+            continue;
+        if (runs->count + 1 == max)
+            return false;
+        runs->ends[runs->count++] = i;
     }
-    return is_mixed;
+    runs->ends[runs->count++] = count;
+    return true;
+}
+
+/* [first, middle) and [middle, end), from the last item down; only what has to move is touched. */
+static void merge_two(const struct runs *runs, size_t first, size_t middle, size_t end)
+{
+    size_t left = middle;
+    size_t waiting;
+
+    if (!is_before(item_at(runs, middle), item_at(runs, middle - 1), runs->order))
+        return;
+    while (!is_before(item_at(runs, end - 1), item_at(runs, middle - 1), runs->order))
+        end--;
+    waiting = end - middle;
+    memcpy(runs->room, item_at(runs, middle), waiting * runs->elem_bytes);
+    while (waiting > 0) {
+        const unsigned char *last = runs->room + (waiting - 1) * runs->elem_bytes;
+
+        end--;
+        if (left > first && is_before(last, item_at(runs, left - 1), runs->order)) {
+            memcpy(item_at(runs, end), item_at(runs, --left), runs->elem_bytes);
+        } else {
+            memcpy(item_at(runs, end), last, runs->elem_bytes);
+            waiting--;
+        }
+    }
+}
+
+/* Two neighbours at a time, until one is left. */
+static void merge_all(struct runs *runs)
+{
+    while (runs->count > 1) {
+        size_t kept = 0;
+        size_t first = 0;
+
+        for (size_t i = 0; i < runs->count; i += 2) {
+            size_t end = runs->ends[i + 1 < runs->count ? i + 1 : i];
+
+            if (runs->ends[i] < end)
+                merge_two(runs, first, runs->ends[i], end);
+            runs->ends[kept++] = first = end;
+        }
+        runs->count = kept;
+    }
+}
+
+/* RKT_AGAIN: there are too many. */
+static enum rkt_status sort_runs(void *items, size_t count, size_t elem_bytes,
+                                 enum rkt_time_order order)
+{
+    size_t max = count / RUN_ITEMS_LEAST + 2;
+    struct runs runs = {.items = items, .elem_bytes = elem_bytes, .order = order};
+    enum rkt_status status = RKT_ERR_NOMEM;
+
+    runs.ends = malloc(max * sizeof(*runs.ends));
+    if (!runs.ends)
+        return RKT_ERR_NOMEM;
+    if (!find_runs(&runs, count, max))
+        status = RKT_AGAIN;
+    else if (runs.count == 1)
+        status = RKT_OK;
+    else
+        runs.room = malloc((count - runs.ends[0]) * elem_bytes);
+    if (runs.room) {
+        merge_all(&runs);
+        status = RKT_OK;
+    }
+    free(runs.room);
+    free(runs.ends);
+    return status;
+}
+
+/* ---- by keys ---- */
+
+static void fill_keys(struct rkt_key_index *keys, const unsigned char *items, size_t count,
+                      size_t elem_bytes)
+{
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (struct rkt_key_index){rkt_key_of_time(times_of(items + i * elem_bytes).start_ns),
+                                         (uint32_t)i};
 }
 
 /* Sorted keys: among equal starts by what decides between those. */
@@ -91,32 +193,34 @@ static void move_all(unsigned char *items, const struct rkt_key_index *keys, siz
     memcpy(items, room, count * elem_bytes);
 }
 
+static enum rkt_status sort_by_keys(void *items, size_t count, size_t elem_bytes,
+                                    enum rkt_time_order order)
+{
+    struct rkt_key_index *keys = malloc(count * sizeof(*keys));
+    unsigned char *room = malloc(count * elem_bytes);
+    enum rkt_status status = RKT_ERR_NOMEM;
+
+    if (keys && room) {
+        fill_keys(keys, items, count, elem_bytes);
+        status = sort_keys(keys, items, count, elem_bytes, order);
+    }
+    if (status == RKT_OK)
+        move_all(items, keys, count, elem_bytes, room);
+    free(room);
+    free(keys);
+    return status;
+}
+
 enum rkt_status rkt_time_sort(void *items, size_t count, size_t elem_bytes,
                               enum rkt_time_order order)
 {
-    enum rkt_status status = RKT_OK;
-    unsigned char *room = NULL;
-    struct rkt_key_index *keys;
+    enum rkt_status status;
     size_t bytes;
 
     if (count < 2)
         return RKT_OK;
     if (count > UINT32_MAX || !rkt_mul_size(count, elem_bytes, &bytes))
         return RKT_ERR_NOMEM;
-    keys = calloc(count, sizeof(*keys));
-    if (!keys)
-        return RKT_ERR_NOMEM;
-    if (!fill_keys(keys, items, count, elem_bytes, order))
-        goto free_keys;
-    status = RKT_ERR_NOMEM;
-    room = malloc(bytes);
-    if (!room || sort_keys(keys, items, count, elem_bytes, order) != RKT_OK)
-        goto free_keys;
-    move_all(items, keys, count, elem_bytes, room);
-    status = RKT_OK;
-
-free_keys:
-    free(room);
-    free(keys);
-    return status;
+    status = sort_runs(items, count, elem_bytes, order);
+    return status == RKT_AGAIN ? sort_by_keys(items, count, elem_bytes, order) : status;
 }

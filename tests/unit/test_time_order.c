@@ -9,6 +9,7 @@
 #include "rkt_test.h"
 
 #define ITEMS 200
+#define MANY 1000
 
 struct item {
     int64_t start_ns;
@@ -57,6 +58,46 @@ static void sorting_orders_ties_and_keeps_the_rest_as_it_was(void **state)
         for (size_t i = 1; i < count; i++) {
             if (!is_in_order(&items[i - 1], &items[i], order))
                 fail_msg("seed %u: items %zu and %zu are out of order", seed, i - 1, i);
+        }
+    }
+}
+
+/* Pieces in order, of any length, that begin anywhere: of one to all are merged, of more keys are sorted. */
+static size_t draw_pieces(struct rkt_random *random, struct item items[MANY])
+{
+    size_t count = MANY / 2 + rkt_random_below(random, MANY / 2);
+    uint64_t piece = 1 + rkt_random_below(random, MANY);
+    int64_t start_ns = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (rkt_random_below(random, piece) == 0)
+            start_ns = (int64_t)rkt_random_below(random, MANY);
+        start_ns += (int64_t)rkt_random_below(random, 3);
+        items[i] = (struct item){start_ns, start_ns + (int64_t)rkt_random_below(random, 3), i};
+    }
+    return count;
+}
+
+static void pieces_that_are_in_order_are_merged_as_if_sorted(void **state)
+{
+    static const enum rkt_time_order orders[] = {RKT_BY_START, RKT_BY_START_END,
+                                                 RKT_BY_START_LONGEST};
+
+    (void)state;
+    for (uint32_t seed = 1; seed <= 300; seed++) {
+        struct rkt_random random = {seed};
+        struct item items[MANY];
+        bool was_seen[MANY] = {false};
+        size_t count = draw_pieces(&random, items);
+        enum rkt_time_order order = orders[seed % 3];
+
+        assert_rkt_status(rkt_time_sort(items, count, sizeof(items[0]), order), RKT_OK);
+        for (size_t i = 0; i < count; i++) {
+            if (i > 0 && !is_in_order(&items[i - 1], &items[i], order))
+                fail_msg("seed %u: items %zu and %zu are out of order", seed, i - 1, i);
+            if (was_seen[items[i].before])
+                fail_msg("seed %u: item %zu is there twice", seed, items[i].before);
+            was_seen[items[i].before] = true;
         }
     }
 }
@@ -151,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sorting_orders_ties_and_keeps_the_rest_as_it_was),
+        cmocka_unit_test(pieces_that_are_in_order_are_merged_as_if_sorted),
         cmocka_unit_test(searching_finds_what_a_loop_finds),
         cmocka_unit_test(keys_are_found_in_the_order_of_their_array),
         cmocka_unit_test(searching_near_a_place_finds_what_searching_all_finds),
