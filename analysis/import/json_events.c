@@ -210,8 +210,7 @@ static enum rkt_status read_event(struct rkt_json_reading *reading, size_t end)
         break;
     case RKT_JSON_NOMEM:
         return out_of_memory(reading);
-    case RKT_JSON_WRONG: /* what it ends with may be the end of all events */
-        end = reading->window.at + rkt_json_find_sure_event(text, len, 1);
+    case RKT_JSON_WRONG:
         break;
     }
     rkt_json_skip_damage(reading, end);

@@ -88,7 +88,7 @@ static bool close_level(struct walk *walk)
     if (walk->depth == 0)
         return false;
     parent = &walk->levels[walk->depth - 1];
-    if (is_event && (!parent->may_list_events || (parent->is_list && parent->has_other)))
+    if (is_event && (!level->may_list_events || (parent->is_list && parent->has_other)))
         return true;
     parent->has_other |= !is_event;
     return false;

@@ -19,6 +19,7 @@ rkt_test(unit_chrome SOURCES test_chrome.c fake_run.c LINK rkt_analysis LABELS u
 if(RKT_HAVE_SIMDJSON)
   rkt_test(unit_json_objects SOURCES test_json_objects.c LINK rkt_analysis LABELS unit)
   rkt_test(unit_json_reader SOURCES test_json_reader.c LINK rkt_analysis LABELS unit)
+  rkt_test(unit_json_swallowed SOURCES test_json_swallowed.c LINK rkt_analysis LABELS unit)
   rkt_test(unit_kineto SOURCES test_kineto.c LINK rkt_analysis LABELS unit)
   rkt_test(unit_import SOURCES test_import.c import_place.c LINK rkt_analysis LABELS unit)
   rkt_test(unit_import_sets SOURCES test_import_sets.c import_place.c LINK rkt_analysis LABELS unit)

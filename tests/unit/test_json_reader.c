@@ -167,6 +167,10 @@ static const struct case_of CASES[] = {
     {"the same with the name in front",
      "[{\"name\":\"x\",\"l\":[2,{\"name\":\"a\",\"ph\":\"X\"}]}," B "]", "a,b,", "", 2, 0, false,
      true},
+    {"the same behind events that are one value of it",
+     "[" A ",{\"ph\":\"X\",\"args\":{\"e\":[{\"ph\":\"X\",\"name\":\"x\"}],\"l\":[1," B "," C
+     "]}}]",
+     "a,b,c,", "", 3, 0, false, true},
     {"events in a member that damage began",
      "{\"traceEvents\":[" A "],\"x\":[1," B "," C "],\"y\":2}", "a,b,c,", "y=2;", 1, 0, false,
      false},
@@ -212,6 +216,26 @@ static void every_event_is_given_out_and_all_damage_is_counted(void **state)
         }
     }
     seen.refuses_args = false;
+}
+
+static void an_event_is_found_by_whatever_key_it_has_first(void **state)
+{
+    static const char *const KEYS[] = {"ph", "name", "cat", "pid",  "tid",
+                                       "ts", "id",   "bp",  "args", "dur"};
+    char text[2 * RKT_JSON_SURE_EVENT_BYTES];
+    size_t len;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(KEYS) / sizeof(KEYS[0]); i++) {
+        len =
+            (size_t)sprintf(text, "7,{\"x\":1},{ \"%s\" : {\"a\":\"}\"} , \"ph\":\"X\"}", KEYS[i]);
+        assert_int_equal(rkt_json_find_event(text, len, 0), strlen("7,{\"x\":1},"));
+        assert_int_equal(rkt_json_find_sure_event(text, len, 0), strlen("7,{\"x\":1},"));
+    }
+    len = (size_t)sprintf(text, "{\"args\":\"%0*d\",\"ph\":\"X\"}", (int)RKT_JSON_SURE_EVENT_BYTES,
+                          0);
+    assert_int_equal(rkt_json_find_event(text, len, 0), 0);
+    assert_int_equal(rkt_json_find_sure_event(text, len, 0), len);
 }
 
 static void what_two_damaged_events_lose_is_said_with_its_place(void **state)
@@ -510,6 +534,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_event_is_given_out_and_all_damage_is_counted),
+        cmocka_unit_test(an_event_is_found_by_whatever_key_it_has_first),
         cmocka_unit_test(what_two_damaged_events_lose_is_said_with_its_place),
         cmocka_unit_test(what_is_no_json_is_refused_by_name),
         cmocka_unit_test(windows_of_every_size_give_the_same_events),
