@@ -8,6 +8,7 @@
 #include "analysis/import/json_scan.h"
 
 #define EVENT_START_BYTES ((size_t)64) /* '{' to the colon of the first key, with some blanks */
+#define PIECE_BYTES ((size_t)4 << 10)  /* parsed at first where an event has no known form */
 #define DOUBTFUL_BYTES_MAX ((size_t)64 << 10) /* how far an event that looks broken is tried */
 
 static enum rkt_status next_char(struct rkt_json_reading *reading, char *c_out)
@@ -59,16 +60,41 @@ static enum rkt_status skip_to_event(struct rkt_json_reading *reading)
 
 /* ---- events ---- */
 
+/* Where it stands in the JSON; a repaired one is a copy of the one at the place. */
+static uint64_t position_of(const struct rkt_json_window *window,
+                            const struct rkt_json_object *event)
+{
+    if (event->text < window->text || event->text >= window->text + window->len)
+        return rkt_json_window_position(window);
+    return window->text_start + (uint64_t)(event->text - window->text);
+}
+
+static bool give_sure_event(struct rkt_json_reading *reading, const struct rkt_json_object *event)
+{
+    reading->stats->event_count++;
+    reading->status = reading->handler->event(reading->handler->ctx, event, reading->err);
+    return reading->status == RKT_OK;
+}
+
 static bool give_event(void *ctx, const struct rkt_json_object *event)
 {
     struct rkt_json_reading *reading = ctx;
 
     if (!rkt_json_check_event(reading->stats, reading->parser, event,
-                              rkt_json_window_position(&reading->window), &reading->lost_bytes))
+                              position_of(&reading->window, event), &reading->lost_bytes))
         return false;
-    reading->stats->event_count++;
-    reading->status = reading->handler->event(reading->handler->ctx, event, reading->err);
-    return reading->status == RKT_OK;
+    return give_sure_event(reading, event);
+}
+
+static bool give_and_learn(void *ctx, const struct rkt_json_object *event)
+{
+    struct rkt_json_reading *reading = ctx;
+
+    if (!give_event(reading, event))
+        return false;
+    if (reading->forms)
+        rkt_json_forms_learn(reading->forms, event);
+    return true;
 }
 
 /* The parser was stopped: for how much of the event is it given up? 0: not at all. Asked once. */
@@ -99,7 +125,7 @@ static struct rkt_json_object_visitor visitor_of(struct rkt_json_reading *readin
 static enum rkt_json_outcome parse_window(struct rkt_json_reading *reading, size_t cut,
                                           struct rkt_json_progress *progress_out)
 {
-    struct rkt_json_object_visitor visitor = visitor_of(reading);
+    struct rkt_json_object_visitor visitor = {reading, ask_args, give_and_learn};
     char *begin = reading->window.text + reading->window.at - 1;
     char *end = reading->window.text + cut;
     char before = *begin;
@@ -129,30 +155,110 @@ static void go_on_after(struct rkt_json_reading *reading, const struct rkt_json_
         window->at = end;
 }
 
-static enum rkt_status read_window(struct rkt_json_reading *reading, size_t cut)
+static bool is_blank(char c)
 {
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+/* From one event to the next, if nothing but a comma and blanks is between them. Behind the text
+ * stands a NUL. */
+static void pass_comma(struct rkt_json_window *window)
+{
+    const char *at = window->text + window->at;
+
+    while (is_blank(*at))
+        at++;
+    if (*at != ',')
+        return;
+    do
+        at++;
+    while (is_blank(*at));
+    if (*at == '{')
+        window->at = (size_t)(at - window->text);
+}
+
+/* As many events as have known forms, up to the cut. */
+static enum rkt_status read_known(struct rkt_json_reading *reading, size_t cut)
+{
+    struct rkt_json_object_visitor visitor = visitor_of(reading);
+    struct rkt_json_window *window = &reading->window;
+    size_t begin = window->at;
+    struct rkt_json_object event;
+
+    while (window->at < cut &&
+           rkt_json_forms_read(reading->forms, window->text + window->at, &visitor, &event)) {
+        window->at = (size_t)(event.text_end - window->text);
+        if (!give_sure_event(reading, &event))
+            return reading->status;
+        if (window->at < cut)
+            pass_comma(window);
+    }
+    if (window->at - begin > reading->piece_bytes)
+        reading->piece_bytes = PIECE_BYTES;
+    return RKT_OK;
+}
+
+/* Where the piece ends that begins with an event of no known form: each is twice as long as the
+ * last one, unless forms were of use in between. */
+static size_t end_of_piece(struct rkt_json_reading *reading, size_t cut)
+{
+    const struct rkt_json_window *window = &reading->window;
+    size_t end = window->at;
+
+    if (reading->forms && reading->piece_bytes < cut - window->at) {
+        end = rkt_json_find_cut(window->text, window->at + reading->piece_bytes, window->at);
+        reading->piece_bytes *= 2;
+    }
+    return end > window->at ? end : cut;
+}
+
+static enum rkt_status read_piece(struct rkt_json_reading *reading, size_t cut)
+{
+    size_t end = end_of_piece(reading, cut);
     struct rkt_json_progress progress;
     uint64_t cut_position = reading->window.text_start + cut;
 
-    switch (parse_window(reading, cut, &progress)) {
+    switch (parse_window(reading, end, &progress)) {
     case RKT_JSON_DONE:
-        reading->window.at = cut;
-        break;
+        reading->window.at = end;
+        if (end < cut)
+            pass_comma(&reading->window);
+        return RKT_OK;
     case RKT_JSON_ENDED: /* the cut was behind the end of the list */
     case RKT_JSON_WRONG:
-        go_on_after(reading, &progress);
-        reading->slow_until = cut_position;
         break;
     case RKT_JSON_STOPPED:
         if (take_lost_bytes(reading) == 0)
             return reading->status;
-        go_on_after(reading, &progress);
-        reading->slow_until = cut_position;
         break;
     case RKT_JSON_NOMEM:
         return out_of_memory(reading);
     }
+    go_on_after(reading, &progress);
+    if (end == cut || progress.was_given)
+        reading->slow_until = cut_position;
+    else
+        reading->piece_bytes = SIZE_MAX; /* its end was maybe none of an event: all up to the cut */
     return RKT_OK;
+}
+
+/* Events up to the cut, or to what is none. More text is fetched only then, as without forms: what is
+ * damaged is mostly looked at in the same windows. */
+static enum rkt_status read_window(struct rkt_json_reading *reading, size_t cut)
+{
+    struct rkt_json_window *window = &reading->window;
+    enum rkt_status status = RKT_OK;
+
+    while (status == RKT_OK && window->at < cut && window->text[window->at] == '{' &&
+           rkt_json_window_position(window) >= reading->slow_until) {
+        size_t begin = window->at;
+
+        if (reading->forms)
+            status = read_known(reading, cut);
+        if (window->at == begin)
+            status = read_piece(reading, cut);
+    }
+    return status;
 }
 
 static enum rkt_json_outcome parse_repaired(struct rkt_json_reading *reading, const char *text,

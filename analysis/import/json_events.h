@@ -3,7 +3,8 @@
 #define RKT_ANALYSIS_IMPORT_JSON_EVENTS_H
 
 /*
- * json_events - the list of events of a trace: whole windows where they parse, else one by one.
+ * json_events - the list of events of a trace: by their forms where these are known, else whole
+ *               windows where they parse, else one by one.
  *
  * Place:   json_window -> [json_events] -> handler; json_reader reads what stands around the list.
  * Threads: one at a time.
@@ -13,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/import/json_forms.h"
 #include "analysis/import/json_objects.h"
 #include "analysis/import/json_reader.h"
 #include "analysis/import/json_window.h"
@@ -25,6 +27,8 @@ struct rkt_json_reading {
     struct rkt_json_stats *stats;           /* given */
     struct rkt_error *err;                  /* given */
     struct rkt_json_parser *parser;         /* given; the owner's to destroy */
+    struct rkt_json_forms *forms;           /* likewise; NULL: every event is parsed */
+    size_t piece_bytes;                     /* of what is parsed where a form is unknown */
     size_t lost_bytes;   /* of the event that the parser stopped at, up to another in it; else 0 */
     uint64_t slow_until; /* up to here event by event, as the window did not parse */
     char *scratch;       /* for repaired events; the owner's to free */

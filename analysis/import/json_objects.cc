@@ -257,6 +257,8 @@ struct walk {
         field.value_bytes = static_cast<size_t>(value_end - field.value);
         field.key_bytes = place.known->key_bytes;
         field.meaning = place.known->meaning;
+        field.kind = 0;
+        field.is_plain = false;
         field.is_text = is_text;
         field.in_args = place.in_args;
         if (place.count <= 2 && is_text)

@@ -32,7 +32,9 @@ struct rkt_json_field {
     size_t value_bytes;
     uint32_t key_bytes;
     uint16_t meaning; /* of the key, as the parser's user has it */
+    uint16_t kind;    /* number of the text, where it tells kinds apart: json_forms.h; else 0 */
     bool is_text;     /* a string: value is what stands between its quotes */
+    bool is_plain;    /* sure to be digits only, or a text without escapes; else it is not known */
     bool in_args;
 };
 

@@ -284,13 +284,16 @@ enum rkt_status rkt_json_read(struct rkt_text_source *source, size_t window_byte
         return rkt_fail(err, RKT_ERR_INVALID, "a window of %zu bytes is too small", window_bytes);
     status = rkt_json_window_init(&reading->window, source, window_bytes, err);
     reading->parser = rkt_json_parser_create(handler->meaning_of);
-    if (status == RKT_OK && !reading->parser)
+    if (!handler->parses_all)
+        reading->forms = rkt_json_forms_create(handler->meaning_of, handler->kind_meanings);
+    if (status == RKT_OK && (!reading->parser || (!reading->forms && !handler->parses_all)))
         status = rkt_fail(err, RKT_ERR_NOMEM, "no memory to parse JSON");
     if (status == RKT_OK)
         status = read_document(&reader);
     stats.json_bytes = reading->window.json_bytes;
     *stats_out = stats;
     rkt_json_parser_destroy(reading->parser);
+    rkt_json_forms_destroy(reading->forms);
     rkt_json_window_release(&reading->window);
     free(reading->scratch);
     return status;

@@ -38,6 +38,8 @@ struct rkt_json_handler {
     enum rkt_status (*member)(void *ctx, const struct rkt_json_field *member,
                               struct rkt_error *err);
     rkt_json_meaning_fn meaning_of; /* of the keys of events; NULL: all 0 */
+    uint64_t kind_meanings;         /* as in json_forms.h */
+    bool parses_all;                /* uses no forms: the same comes out, only later */
 };
 
 #define RKT_JSON_PLACES_MAX 16u

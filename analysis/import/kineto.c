@@ -31,12 +31,24 @@ uint32_t rkt_kineto_intern(struct rkt_kineto *kineto, const struct rkt_json_fiel
 
     if (!field)
         return 0;
-    if (!memchr(field->value, '\\', field->value_bytes))
+    if (field->is_plain || !memchr(field->value, '\\', field->value_bytes))
         return rkt_strtab_intern(kineto->names, field->value, field->value_bytes);
     if (!rkt_array_reserve((void **)&kineto->scratch, &kineto->scratch_cap, field->value_bytes, 1))
         return 0;
     len = rkt_json_unescape(field->value, field->value_bytes, kineto->scratch);
     return rkt_strtab_intern(kineto->names, kineto->scratch, len);
+}
+
+enum rkt_kineto_class rkt_kineto_class(struct rkt_kineto *kineto, const struct rkt_json_field *cat)
+{
+    uint8_t *known;
+
+    if (!cat || cat->kind == 0)
+        return rkt_kineto_class_of(cat);
+    known = &kineto->kind_classes[cat->kind];
+    if (*known == 0)
+        *known = (uint8_t)(1 + rkt_kineto_class_of(cat));
+    return (enum rkt_kineto_class)(*known - 1);
 }
 
 enum rkt_status rkt_kineto_add(struct rkt_kineto *kineto, const struct rkt_event *event,
@@ -57,7 +69,6 @@ static bool wants_args(void *ctx, const struct rkt_json_field *fields, size_t co
 {
     const struct rkt_json_field *of[RKT_KEY_NAME + 1] = {NULL};
 
-    (void)ctx;
     for (size_t i = 0; i < count; i++) {
         if (fields[i].meaning <= RKT_KEY_NAME)
             of[fields[i].meaning] = &fields[i];
@@ -67,8 +78,8 @@ static bool wants_args(void *ctx, const struct rkt_json_field *fields, size_t co
     switch (phase_of(of[RKT_KEY_PH])) {
     case 'X':
     case 'B':
-        return !of[RKT_KEY_CAT] ||
-               rkt_kineto_slice_needs_args(rkt_kineto_class_of(of[RKT_KEY_CAT]), of[RKT_KEY_NAME]);
+        return !of[RKT_KEY_CAT] || rkt_kineto_slice_needs_args(
+                                       rkt_kineto_class(ctx, of[RKT_KEY_CAT]), of[RKT_KEY_NAME]);
     case 'M':
     case 'C':
     case 'i':
@@ -243,6 +254,7 @@ static enum rkt_status begin_file(struct rkt_kineto *kineto, int64_t shift_ns,
     memset(&kineto->facts, 0, sizeof(kineto->facts));
     memset(&kineto->times, 0, sizeof(kineto->times));
     memset(kineto->rejected, 0, sizeof(kineto->rejected));
+    memset(kineto->kind_classes, 0, sizeof(kineto->kind_classes));
     kineto->facts.first_ns = UINT64_MAX;
     kineto->shift_ns = shift_ns;
     kineto->correlation_base = kineto->correlation_max;
@@ -281,8 +293,15 @@ enum rkt_status rkt_kineto_read(struct rkt_kineto *kineto, struct rkt_text_sourc
                                 int64_t shift_ns, struct rkt_trace_facts *facts_out,
                                 struct rkt_error *err)
 {
-    struct rkt_json_handler handler = {kineto, wants_args, take_event, take_member,
-                                       rkt_kineto_meaning};
+    struct rkt_json_handler handler = {
+        .ctx = kineto,
+        .wants_args = wants_args,
+        .event = take_event,
+        .member = take_member,
+        .meaning_of = rkt_kineto_meaning,
+        .kind_meanings = UINT64_C(1) << RKT_KEY_PH | UINT64_C(1) << RKT_KEY_CAT,
+        .parses_all = kineto->options.parses_all,
+    };
     enum rkt_status status = begin_file(kineto, shift_ns, err);
 
     if (status == RKT_OK)

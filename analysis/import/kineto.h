@@ -29,6 +29,7 @@
 struct rkt_kineto_options {
     size_t window_bytes; /* of the JSON reader; 0: the usual */
     bool keeps_python;   /* frames of Python stacks as ranges */
+    bool parses_all;     /* as in json_reader.h */
     bool is_peek;        /* stop at the first event with a time: kineto_peek.h */
 };
 

@@ -5,8 +5,10 @@
 #include <strings.h>
 
 #include "analysis/import/json_scan.h"
+#include "common/digits.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define DIGITS_MAX ((size_t)2 * RKT_EIGHT_DIGITS)
 
 struct key_name {
     const char *text; /* NULL: the end of a list */
@@ -119,11 +121,26 @@ void rkt_kineto_clear(struct rkt_kineto_fields *fields)
         fields->of[fields->all[i].meaning] = NULL;
 }
 
+bool rkt_kineto_plain_digits(const struct rkt_json_field *field, uint64_t *out)
+{
+    size_t bytes = field->value_bytes;
+
+    if (!field->is_plain || field->is_text || bytes > DIGITS_MAX)
+        return false;
+    if (bytes <= RKT_EIGHT_DIGITS)
+        *out = rkt_few_digits(field->value, bytes);
+    else
+        *out = rkt_few_digits(field->value, bytes - RKT_EIGHT_DIGITS) * RKT_EIGHT_DIGITS_RANGE +
+               rkt_few_digits(field->value + bytes - RKT_EIGHT_DIGITS, RKT_EIGHT_DIGITS);
+    return true;
+}
+
 bool rkt_kineto_u64(const struct rkt_kineto_fields *fields, enum rkt_kineto_key key, uint64_t *out)
 {
     const struct rkt_json_field *field = fields->of[key];
 
-    return field && rkt_json_to_u64(field->value, field->value_bytes, out);
+    return field && (rkt_kineto_plain_digits(field, out) ||
+                     rkt_json_to_u64(field->value, field->value_bytes, out));
 }
 
 bool rkt_kineto_i64(const struct rkt_kineto_fields *fields, enum rkt_kineto_key key, int64_t *out)
@@ -139,13 +156,6 @@ uint32_t rkt_kineto_u32(const struct rkt_kineto_fields *fields, enum rkt_kineto_
     uint64_t value;
 
     return rkt_kineto_u64(fields, key, &value) && value <= UINT32_MAX ? (uint32_t)value : fallback;
-}
-
-bool rkt_kineto_equals(const struct rkt_json_field *field, const char *text)
-{
-    size_t bytes = strlen(text);
-
-    return field && field->value_bytes == bytes && memcmp(field->value, text, bytes) == 0;
 }
 
 bool rkt_kineto_equals_any_case(const struct rkt_json_field *field, const char *text)

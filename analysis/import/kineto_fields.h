@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "analysis/import/json_objects.h"
 
@@ -90,8 +91,16 @@ bool rkt_kineto_i64(const struct rkt_kineto_fields *fields, enum rkt_kineto_key 
 uint32_t rkt_kineto_u32(const struct rkt_kineto_fields *fields, enum rkt_kineto_key key,
                         uint32_t fallback);
 
+/* The number, where the field is known to be one of at most sixteen digits. */
+bool rkt_kineto_plain_digits(const struct rkt_json_field *field, uint64_t *out);
+
 /* Is the value this text? Case counts in `equals`, not in `equals_any_case`. */
-bool rkt_kineto_equals(const struct rkt_json_field *field, const char *text);
+static inline bool rkt_kineto_equals(const struct rkt_json_field *field, const char *text)
+{
+    size_t bytes = strlen(text); /* known when it is compiled, most often */
+
+    return field && field->value_bytes == bytes && memcmp(field->value, text, bytes) == 0;
+}
 bool rkt_kineto_equals_any_case(const struct rkt_json_field *field, const char *text);
 
 /*

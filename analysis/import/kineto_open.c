@@ -42,7 +42,7 @@ static uint32_t take_slot(struct rkt_kineto *kineto)
 enum rkt_status rkt_kineto_begin(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields,
                                  bool is_async, struct rkt_error *err)
 {
-    enum rkt_kineto_class class = rkt_kineto_class_of(fields->of[RKT_KEY_CAT]);
+    enum rkt_kineto_class class = rkt_kineto_class(kineto, fields->of[RKT_KEY_CAT]);
     uint32_t track =
         is_async ? rkt_kineto_async_track(kineto, fields) : rkt_kineto_thread(kineto, fields);
     struct rkt_event event;
@@ -102,7 +102,7 @@ enum rkt_status rkt_kineto_close(struct rkt_kineto *kineto, const struct rkt_kin
 
     if (!head)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for open slices");
-    if (rkt_kineto_is_left_out(kineto, rkt_kineto_class_of(fields->of[RKT_KEY_CAT])))
+    if (rkt_kineto_is_left_out(kineto, rkt_kineto_class(kineto, fields->of[RKT_KEY_CAT])))
         return RKT_OK;
     slot = find_begin(kineto, head, rkt_kineto_intern(kineto, fields->of[RKT_KEY_NAME]));
     if (slot == RKT_KINETO_OPEN_NONE) {

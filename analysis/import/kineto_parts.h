@@ -16,6 +16,8 @@
 uint32_t rkt_kineto_intern(struct rkt_kineto *kineto, const struct rkt_json_field *field);
 /* Its text, closed by a NUL and valid until the next call; "" for NULL. */
 const char *rkt_kineto_text(struct rkt_kineto *kineto, const struct rkt_json_field *field);
+/* Of the event's cat: each text that json_forms.h knows is looked at once. */
+enum rkt_kineto_class rkt_kineto_class(struct rkt_kineto *kineto, const struct rkt_json_field *cat);
 enum rkt_status rkt_kineto_add(struct rkt_kineto *kineto, const struct rkt_event *event,
                                struct rkt_error *err);
 

@@ -124,14 +124,15 @@ static enum rkt_status add_totals(struct rkt_kineto *kineto, const struct rkt_ki
     enum rkt_status status = RKT_OK;
 
     for (size_t i = 0; i < sizeof(TOTALS) / sizeof(TOTALS[0]) && status == RKT_OK; i++) {
+        uint32_t *name_id = &kineto->total_ids[i];
         struct rkt_event event;
         uint64_t value;
 
         if (!rkt_kineto_u64(fields, TOTALS[i].key, &value))
             continue;
-        event = counter_at(memory,
-                           rkt_strtab_intern(kineto->names, TOTALS[i].name, strlen(TOTALS[i].name)),
-                           value);
+        if (*name_id == 0)
+            *name_id = rkt_strtab_intern(kineto->names, TOTALS[i].name, strlen(TOTALS[i].name));
+        event = counter_at(memory, *name_id, value);
         event.counter.device_id = memory->memory.device_id;
         status = rkt_kineto_add(kineto, &event, err);
     }

@@ -10,6 +10,7 @@
  *         with its events.
  */
 
+#include "analysis/import/json_forms.h"
 #include "analysis/import/kineto.h"
 #include "common/clock.h"
 #include "common/event.h"
@@ -72,7 +73,8 @@ struct rkt_kineto {
     /* of the file that is being read */
     struct rkt_trace_facts facts;
     struct rkt_kineto_times times;
-    struct rkt_kineto_fields fields; /* of an event; empty between them */
+    struct rkt_kineto_fields fields;               /* of an event; empty between them */
+    uint8_t kind_classes[RKT_JSON_FORM_NODES_MAX]; /* by kind of cat: 0, or 1 + its class */
     int64_t shift_ns;
     uint32_t window;              /* files read before it */
     uint32_t correlation_base;    /* added to its plain ids */
@@ -81,6 +83,7 @@ struct rkt_kineto {
     uint64_t rejected[RKT_EVENT_KIND_COUNT];
 
     uint32_t last_track;
+    uint32_t total_ids[2];   /* names of what the allocator holds */
     uint32_t *process_names; /* names, by id of processes */
     size_t process_count;
     size_t process_cap;

@@ -24,19 +24,30 @@ static size_t put_id(const struct rkt_json_field *id, char *out)
     return len;
 }
 
+/* Is this the key of these two? Ids that were cut are not told. */
+static bool is_key_of(const char *key, size_t key_bytes, const struct rkt_json_field *pid,
+                      const struct rkt_json_field *tid)
+{
+    return pid && tid && key_bytes == pid->value_bytes + 1 + tid->value_bytes &&
+           key[pid->value_bytes] == TRACK_SEPARATOR &&
+           memcmp(key, pid->value, pid->value_bytes) == 0 &&
+           memcmp(key + pid->value_bytes + 1, tid->value, tid->value_bytes) == 0;
+}
+
 /* Events of one thread mostly follow each other: the last one found is tried first. */
 uint32_t rkt_kineto_thread(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields)
 {
     char key[TRACK_KEY_BYTES];
-    size_t len = put_id(fields->of[RKT_KEY_PID], key);
     const char *last;
-    size_t last_len;
+    size_t len;
 
+    last = rkt_strtab_get(kineto->tracks, kineto->last_track, &len);
+    if (is_key_of(last, len, fields->of[RKT_KEY_PID], fields->of[RKT_KEY_TID]))
+        return kineto->last_track;
+    len = put_id(fields->of[RKT_KEY_PID], key);
     key[len++] = TRACK_SEPARATOR;
     len += put_id(fields->of[RKT_KEY_TID], key + len);
-    last = rkt_strtab_get(kineto->tracks, kineto->last_track, &last_len);
-    if (last_len != len || memcmp(last, key, len) != 0)
-        kineto->last_track = rkt_strtab_intern(kineto->tracks, key, len);
+    kineto->last_track = rkt_strtab_intern(kineto->tracks, key, len);
     return kineto->last_track;
 }
 

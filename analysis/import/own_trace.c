@@ -517,7 +517,8 @@ static bool begins_as_ours(const char *path)
 size_t rkt_own_trace_count_parts(const char *path)
 {
     struct own own = {.parser = NULL};
-    struct rkt_json_handler handler = {&own, NULL, take_event, take_member, rkt_kineto_meaning};
+    struct rkt_json_handler handler = {
+        .ctx = &own, .event = take_event, .member = take_member, .meaning_of = rkt_kineto_meaning};
     struct rkt_text_source *source = NULL;
     struct rkt_json_stats stats;
 
@@ -542,7 +543,8 @@ enum rkt_status rkt_own_trace_read(struct rkt_text_source *source, size_t part,
                       .facts = {.first_ns = UINT64_MAX, .is_trace = true},
                       .err = err,
                       .part = part};
-    struct rkt_json_handler handler = {&own, NULL, take_event, take_member, rkt_kineto_meaning};
+    struct rkt_json_handler handler = {
+        .ctx = &own, .event = take_event, .member = take_member, .meaning_of = rkt_kineto_meaning};
     enum rkt_status status = RKT_OK;
 
     if (!own.shapes || !own.parser)

@@ -229,8 +229,12 @@ static bool refuse_args(void *ctx, const struct rkt_json_field *fields, size_t c
 static void check(const struct trace *trace, size_t window_bytes, bool wants_args)
 {
     struct seen seen = {.trace = trace};
-    struct rkt_json_handler handler = {&seen, wants_args ? NULL : refuse_args, take_event,
-                                       take_member, NULL};
+    struct rkt_json_handler handler = {
+        .ctx = &seen,
+        .wants_args = wants_args ? NULL : refuse_args,
+        .event = take_event,
+        .member = take_member,
+    };
     struct rkt_text_source *source = rkt_text_source_from_memory(trace->text, trace->len);
     struct rkt_json_stats stats;
     size_t whole = 0;

@@ -18,6 +18,7 @@ rkt_test(unit_collective SOURCES test_collective.c fake_run.c LINK rkt_analysis 
 rkt_test(unit_chrome SOURCES test_chrome.c fake_run.c LINK rkt_analysis LABELS unit)
 if(RKT_HAVE_SIMDJSON)
   rkt_test(unit_json_objects SOURCES test_json_objects.c LINK rkt_analysis LABELS unit)
+  rkt_test(unit_json_forms SOURCES test_json_forms.c LINK rkt_analysis LABELS unit)
   rkt_test(unit_json_reader SOURCES test_json_reader.c LINK rkt_analysis LABELS unit)
   rkt_test(unit_json_swallowed SOURCES test_json_swallowed.c LINK rkt_analysis LABELS unit)
   rkt_test(unit_kineto SOURCES test_kineto.c LINK rkt_analysis LABELS unit)

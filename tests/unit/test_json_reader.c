@@ -66,7 +66,8 @@ static enum rkt_status see_member(void *ctx, const struct rkt_json_field *member
 static enum rkt_status walk(const void *bytes, size_t len, size_t window, struct seen *seen,
                             struct rkt_json_stats *stats, struct rkt_text_damage *damage)
 {
-    struct rkt_json_handler handler = {seen, see_args, see_event, see_member, NULL};
+    struct rkt_json_handler handler = {
+        .ctx = seen, .wants_args = see_args, .event = see_event, .member = see_member};
     struct rkt_text_source *source = rkt_text_source_from_memory(bytes, len);
     struct rkt_error err = {0};
     enum rkt_status status;
@@ -263,7 +264,8 @@ static void what_is_no_json_is_refused_by_name(void **state)
         {"RKTF\1", "ranktrace store"},
         {"<html>", "HTML"},
     };
-    struct rkt_json_handler handler = {&seen, see_args, see_event, see_member, NULL};
+    struct rkt_json_handler handler = {
+        .ctx = &seen, .wants_args = see_args, .event = see_event, .member = see_member};
 
     (void)state;
     for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++) {

@@ -156,6 +156,23 @@ static void eight_digits_are_taken_at_once_and_nothing_else(void **state)
     }
 }
 
+static void few_digits_are_a_number_whatever_stands_behind_them(void **state)
+{
+    char text[RKT_EIGHT_DIGITS + 1];
+
+    (void)state;
+    for (size_t count = 1; count <= RKT_EIGHT_DIGITS; count++) {
+        char digits[RKT_EIGHT_DIGITS + 1] = "98761234";
+
+        digits[count] = '\0';
+        for (int behind = 0; behind < 256; behind++) {
+            memset(text, behind, sizeof(text));
+            memcpy(text, digits, count);
+            assert_int_equal(rkt_few_digits(text, count), strtoull(digits, NULL, 10));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +181,7 @@ int main(void)
         cmocka_unit_test(microseconds_become_nanoseconds_exactly),
         cmocka_unit_test(whole_numbers_are_strict),
         cmocka_unit_test(eight_digits_are_taken_at_once_and_nothing_else),
+        cmocka_unit_test(few_digits_are_a_number_whatever_stands_behind_them),
         cmocka_unit_test(printed_numbers_have_four_digits_and_a_unit),
     };
 
