@@ -6,6 +6,7 @@
 #include "common/checked.h"
 #include "common/clock.h"
 #include "common/clock_curve.h"
+#include "common/clock_tube.h"
 
 #define PPB INT64_C(1000000000)
 /* Where nothing ties a clock to the reference. */
@@ -20,6 +21,10 @@
 #define KNOTS_MAX 16384u
 /* Of these each is compared with each for the rate. */
 #define RATE_KNOTS_MAX 256u
+/* Rates narrow bounds and these rates again, less each time. */
+#define RATE_ROUNDS 6
+/* The wander is so many times what is seen of it. */
+#define WANDER_CHANGES 4
 
 /* theta of a clock at one of its stamps, both counted from the clock's first stamp. */
 struct stamp {
@@ -43,7 +48,11 @@ struct solver {
     size_t *first;        /* of each clock; one more at the end */
     int64_t *origin_ns;   /* of each clock: its first stamp */
     struct moment *moments;
+    struct rkt_clock_rates *rates; /* of each clock */
+    const struct stamp **picked;   /* room for those of the clock that has most */
     int64_t rho_ppb;
+    int64_t wander_ppb; /* 0: none is assumed */
+    int64_t change_ppb; /* by so much some rate has changed at least, as was seen last */
 };
 
 /* A bound moved on; one that is none stays none, and so does one that says nothing. */
@@ -55,12 +64,6 @@ static int64_t plus(int64_t bound_ns, int64_t ns, int64_t none)
         sum < -SANE_NS_MAX)
         return none;
     return sum;
-}
-
-/* How far two clocks may move apart: rounded up. */
-static int64_t drift_ns(int64_t span_ns, int64_t rho_ppb)
-{
-    return (int64_t)((__int128)span_ns * rho_ppb / PPB) + 1;
 }
 
 static bool is_sound(const struct rkt_clock_part *part)
@@ -125,6 +128,25 @@ static void order_stamps(struct solver *solver)
     }
 }
 
+/* Its count of stamps. */
+static size_t count_stamps(const struct solver *solver, size_t clock)
+{
+    return solver->first[clock + 1] - solver->first[clock];
+}
+
+static enum rkt_status make_room(struct solver *solver, struct rkt_error *err)
+{
+    size_t clock_count = solver->parts->clock_count, most = 0;
+
+    for (size_t c = 0; c < clock_count; c++)
+        most = count_stamps(solver, c) > most ? count_stamps(solver, c) : most;
+    solver->rates = RKT_ARENA_ARRAY(solver->arena, struct rkt_clock_rates, clock_count + 1);
+    solver->picked = RKT_ARENA_ARRAY(solver->arena, const struct stamp *, most + 1);
+    if (!solver->rates || !solver->picked)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu clocks", clock_count);
+    return RKT_OK;
+}
+
 static enum rkt_status solver_init(struct solver *solver, struct rkt_error *err)
 {
     const struct rkt_clock_parts *parts = solver->parts;
@@ -145,7 +167,7 @@ static enum rkt_status solver_init(struct solver *solver, struct rkt_error *err)
     if (!solver->stamps || !solver->first || !solver->origin_ns || !solver->moments)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the clocks of %zu parts", parts->count);
     order_stamps(solver);
-    return RKT_OK;
+    return make_room(solver, err);
 }
 
 /* ---- shortest paths ---- */
@@ -216,26 +238,40 @@ static bool part(struct solver *solver, size_t stamp_count)
     return has_changed;
 }
 
-/* What a stamp says of its neighbour in time. */
-static void spread_to(struct stamp *stamp, const struct stamp *neighbour, int64_t rho_ppb)
+/* What a stamp says of the one behind it. */
+static void spread_on(const struct stamp *from, struct stamp *to,
+                      const struct rkt_clock_rates *rates)
 {
-    int64_t span_ns = stamp->at_ns - neighbour->at_ns;
-    int64_t apart_ns = drift_ns(span_ns < 0 ? -span_ns : span_ns, rho_ppb);
+    int64_t span_ns = to->at_ns - from->at_ns;
 
-    lower_to(&stamp->upper_ns, plus(neighbour->upper_ns, apart_ns, NO_UPPER));
-    raise_to(&stamp->lower_ns, plus(neighbour->lower_ns, -apart_ns, NO_LOWER));
+    lower_to(&to->upper_ns,
+             plus(from->upper_ns, rkt_clock_rise_most_ns(span_ns, rates->max_ppb), NO_UPPER));
+    raise_to(&to->lower_ns,
+             plus(from->lower_ns, rkt_clock_rise_least_ns(span_ns, rates->min_ppb), NO_LOWER));
+}
+
+/* And of the one before it. */
+static void spread_back(const struct stamp *from, struct stamp *to,
+                        const struct rkt_clock_rates *rates)
+{
+    int64_t span_ns = from->at_ns - to->at_ns;
+
+    lower_to(&to->upper_ns,
+             plus(from->upper_ns, -rkt_clock_rise_least_ns(span_ns, rates->min_ppb), NO_UPPER));
+    raise_to(&to->lower_ns,
+             plus(from->lower_ns, -rkt_clock_rise_most_ns(span_ns, rates->max_ppb), NO_LOWER));
 }
 
 static void spread(struct solver *solver)
 {
     for (size_t c = 0; c < solver->parts->clock_count; c++) {
         struct stamp *stamps = &solver->stamps[solver->first[c]];
-        size_t count = solver->first[c + 1] - solver->first[c];
+        size_t count = count_stamps(solver, c);
 
         for (size_t i = 1; i < count; i++)
-            spread_to(&stamps[i], &stamps[i - 1], solver->rho_ppb);
+            spread_on(&stamps[i - 1], &stamps[i], &solver->rates[c]);
         for (size_t i = count; i-- > 1;)
-            spread_to(&stamps[i - 1], &stamps[i], solver->rho_ppb);
+            spread_back(&stamps[i], &stamps[i - 1], &solver->rates[c]);
     }
 }
 
@@ -248,12 +284,11 @@ static bool is_contradictory(const struct solver *solver, size_t stamp_count)
     return false;
 }
 
-/* False: no clocks that keep to rho can have made these stamps. */
+/* From what is known on. False: no clocks that keep to the rates can have made these stamps. */
 static bool relax(struct solver *solver)
 {
     size_t stamp_count = solver->first[solver->parts->clock_count];
 
-    forget(solver);
     for (size_t round = 0; round < ROUNDS_MAX; round++) {
         meet(solver, stamp_count);
         if (!part(solver, stamp_count))
@@ -265,11 +300,31 @@ static bool relax(struct solver *solver)
     return false;
 }
 
-/* ---- what is told of a clock ---- */
+/* By rho alone; false as above. */
+static bool relax_by_rho(struct solver *solver)
+{
+    forget(solver);
+    for (size_t c = 0; c < solver->parts->clock_count; c++)
+        solver->rates[c] = (struct rkt_clock_rates){-solver->rho_ppb, solver->rho_ppb};
+    return relax(solver);
+}
+
+static bool is_bounded(const struct solver *solver, size_t clock)
+{
+    const struct stamp *stamps = &solver->stamps[solver->first[clock]];
+
+    return count_stamps(solver, clock) > 0 && stamps[0].lower_ns != NO_LOWER &&
+           stamps[0].upper_ns != NO_UPPER;
+}
+
+/* ---- rates ---- */
 
 /* The narrowest stamp of each of at most KNOTS_MAX stretches of equal length. */
-static size_t pick(const struct stamp *stamps, size_t count, const struct stamp **picked)
+static size_t pick(const struct solver *solver, size_t clock)
 {
+    const struct stamp *stamps = &solver->stamps[solver->first[clock]];
+    const struct stamp **picked = solver->picked;
+    size_t count = count_stamps(solver, clock);
     int64_t span_ns = stamps[count - 1].at_ns;
     int64_t stretch_ns = span_ns / (int64_t)(count < KNOTS_MAX ? count : KNOTS_MAX) + 1;
     size_t picked_count = 0;
@@ -285,38 +340,6 @@ static size_t pick(const struct stamp *stamps, size_t count, const struct stamp 
     return picked_count;
 }
 
-/*
- * Bounds open by rho from each knot and are read as linear in between: of two that are `gap` apart
- * the truth may be rho x gap/2 outside of the line, which both knots carry.
- */
-static int64_t gap_beside(const struct stamp *const *picked, size_t count, size_t i)
-{
-    int64_t before_ns = i > 0 ? picked[i]->at_ns - picked[i - 1]->at_ns : 0;
-    int64_t after_ns = i + 1 < count ? picked[i + 1]->at_ns - picked[i]->at_ns : 0;
-
-    return before_ns > after_ns ? before_ns : after_ns;
-}
-
-static void set_knots(const struct solver *solver, size_t clock, const struct stamp *const *picked,
-                      size_t count, struct rkt_align_knot *knots)
-{
-    int64_t own_ns = solver->origin_ns[clock];
-    int64_t moved_ns = solver->origin_ns[solver->parts->reference] - own_ns;
-
-    for (size_t i = 0; i < count; i++) {
-        int64_t width_ns = picked[i]->upper_ns - picked[i]->lower_ns;
-        int64_t bound_ns = width_ns - width_ns / 2 +
-                           drift_ns((gap_beside(picked, count, i) + 1) / 2, solver->rho_ppb);
-
-        knots[i] = (struct rkt_align_knot){
-            .local_ns = (uint64_t)(picked[i]->at_ns + own_ns),
-            .offset_ns = picked[i]->lower_ns + width_ns / 2 + moved_ns,
-            .bound_ns = bound_ns,
-            .likely_ns = bound_ns, /* nothing is known of what is likely */
-        };
-    }
-}
-
 static int64_t rate_ppb(int64_t ns, int64_t span_ns)
 {
     __int128 rate = (__int128)ns * PPB / span_ns;
@@ -324,54 +347,148 @@ static int64_t rate_ppb(int64_t ns, int64_t span_ns)
     return rate > SANE_NS_MAX ? SANE_NS_MAX : rate < -SANE_NS_MAX ? -SANE_NS_MAX : (int64_t)rate;
 }
 
-/* Whatever the rate, if it is one all along: the offset changed by it times the time between. */
-static void set_rate(const struct stamp *const *picked, size_t count, int64_t rho_ppb,
-                     struct rkt_clock_tie *tie)
+/* Of `count` picked stamps: whatever the rate, if it is one all along, it moved the offset by it times the time. */
+static struct rkt_clock_rates constant_rate(const struct solver *solver, size_t count)
 {
+    struct rkt_clock_rates rates = {-solver->rho_ppb, solver->rho_ppb};
+    const struct stamp *const *picked = solver->picked;
     size_t stride = count / RATE_KNOTS_MAX + 1;
 
-    tie->has_rate = picked[count - 1]->at_ns - picked[0]->at_ns >= RKT_COLLECTIVES_DRIFT_SPAN_NS;
-    tie->rate_min_ppb = -rho_ppb;
-    tie->rate_max_ppb = rho_ppb;
-    for (size_t i = 0; i < count && tie->has_rate; i += stride) {
+    for (size_t i = 0; i < count; i += stride) {
         for (size_t k = i + stride; k < count; k += stride) {
             int64_t span_ns = picked[k]->at_ns - picked[i]->at_ns;
             int64_t least_ns = picked[k]->lower_ns - picked[i]->upper_ns;
             int64_t most_ns = picked[k]->upper_ns - picked[i]->lower_ns;
 
-            raise_to(&tie->rate_min_ppb, rate_ppb(least_ns, span_ns) - 1);
-            lower_to(&tie->rate_max_ppb, rate_ppb(most_ns, span_ns) + 1);
+            raise_to(&rates.min_ppb, rate_ppb(least_ns, span_ns) - 1);
+            lower_to(&rates.max_ppb, rate_ppb(most_ns, span_ns) + 1);
         }
     }
+    return rates;
+}
+
+static bool has_rate(const struct solver *solver, size_t picked_count)
+{
+    return picked_count > 0 && solver->picked[picked_count - 1]->at_ns - solver->picked[0]->at_ns >=
+                                   RKT_COLLECTIVES_DRIFT_SPAN_NS;
+}
+
+/*
+ * By what the stamps and the wander allow; *has_changed_out: by a sixteenth at least, of some clock. False:
+ * no such rates can have made these stamps.
+ */
+static bool narrow_rates(struct solver *solver, bool *has_changed_out)
+{
+    *has_changed_out = false;
+    solver->change_ppb = 0;
+    for (size_t c = 0; c < solver->parts->clock_count; c++) {
+        struct rkt_clock_rates *rates = &solver->rates[c];
+        int64_t before_ppb = rates->max_ppb - rates->min_ppb;
+        struct rkt_clock_rates constant;
+        size_t picked_count;
+
+        if (c == solver->parts->reference || !is_bounded(solver, c))
+            continue;
+        picked_count = pick(solver, c);
+        if (!has_rate(solver, picked_count))
+            continue;
+        constant = constant_rate(solver, picked_count);
+        raise_to(&solver->change_ppb, constant.min_ppb - constant.max_ppb);
+        raise_to(&rates->min_ppb, constant.min_ppb - solver->wander_ppb);
+        lower_to(&rates->max_ppb, constant.max_ppb + solver->wander_ppb);
+        *has_changed_out |= rates->max_ppb - rates->min_ppb < before_ppb - before_ppb / 16;
+        if (rates->min_ppb > rates->max_ppb)
+            return false;
+    }
+    return true;
+}
+
+/* From what rho allows on; false: contradicted, or more is seen of the wander than it should be. */
+static bool relax_by_wander(struct solver *solver)
+{
+    bool has_changed = true;
+
+    for (size_t i = 0; i < RATE_ROUNDS && has_changed; i++) {
+        if (!narrow_rates(solver, &has_changed) ||
+            WANDER_CHANGES * solver->change_ppb > solver->wander_ppb)
+            return false;
+        spread(solver);
+        if (is_contradictory(solver, solver->first[solver->parts->clock_count]) || !relax(solver))
+            return false;
+    }
+    return true;
+}
+
+/* The smallest rho, and then the smallest wander, that nothing disproves. */
+static void find_bounds(struct solver *solver, uint32_t *flags)
+{
+    while (!relax_by_rho(solver)) {
+        if (2 * solver->rho_ppb > RKT_COLLECTIVES_RHO_MAX_PPB) {
+            *flags |= RKT_CLOCK_CONTRADICTORY;
+            return;
+        }
+        solver->rho_ppb *= 2;
+        *flags |= RKT_CLOCK_RHO_WIDENED;
+    }
+    solver->wander_ppb = RKT_COLLECTIVES_WANDER_PPB;
+    while (solver->wander_ppb > 0 && !relax_by_wander(solver)) {
+        do {
+            solver->wander_ppb *= 2;
+        } while (solver->wander_ppb < WANDER_CHANGES * solver->change_ppb);
+        if (solver->wander_ppb >= 2 * solver->rho_ppb)
+            solver->wander_ppb = 0;
+        (void)relax_by_rho(solver); /* which was possible */
+    }
+}
+
+/* ---- what is told of a clock ---- */
+
+static enum rkt_status make_knots(const struct solver *solver, size_t clock, size_t picked_count,
+                                  struct rkt_align_info *align, struct rkt_error *err)
+{
+    int64_t own_ns = solver->origin_ns[clock];
+    int64_t moved_ns = solver->origin_ns[solver->parts->reference] - own_ns;
+    struct rkt_clock_pin *items =
+        RKT_ARENA_ARRAY(solver->arena, struct rkt_clock_pin, picked_count);
+    struct rkt_clock_pins pins = {items, picked_count, solver->rates[clock]};
+    struct rkt_align_knot *knots = NULL;
+    enum rkt_status status;
+
+    if (!items)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu knots", picked_count);
+    for (size_t i = 0; i < picked_count; i++) {
+        const struct stamp *stamp = solver->picked[i];
+
+        items[i] = (struct rkt_clock_pin){stamp->at_ns + own_ns, stamp->lower_ns + moved_ns,
+                                          stamp->upper_ns + moved_ns};
+    }
+    status = rkt_clock_tube_knots(&pins, solver->arena, &knots, &align->knot_count, err);
+    align->knots = knots;
+    return status;
 }
 
 static enum rkt_status tie_clock(struct solver *solver, size_t clock, struct rkt_clock_tie *tie,
                                  struct rkt_error *err)
 {
-    const struct stamp *stamps = &solver->stamps[solver->first[clock]];
-    size_t count = solver->first[clock + 1] - solver->first[clock];
-    const struct stamp **picked;
-    struct rkt_align_knot *knots;
-    size_t knot_count;
+    const struct rkt_clock_rates *rates = &solver->rates[clock];
+    int64_t middle_ppb = rates->min_ppb + (rates->max_ppb - rates->min_ppb) / 2;
+    struct rkt_clock_rates constant;
+    size_t picked_count;
 
-    if (count == 0 || stamps[0].lower_ns == NO_LOWER || stamps[0].upper_ns == NO_UPPER)
+    if (!is_bounded(solver, clock))
         return RKT_OK;
-    picked = RKT_ARENA_ARRAY(solver->arena, const struct stamp *, count);
-    if (!picked)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu knots", count);
-    knot_count = pick(stamps, count, picked);
-    knots = RKT_ARENA_ARRAY(solver->arena, struct rkt_align_knot, knot_count);
-    if (!knots)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu knots", knot_count);
-    set_knots(solver, clock, picked, knot_count, knots);
-    set_rate(picked, knot_count, solver->rho_ppb, tie);
+    picked_count = pick(solver, clock);
+    constant = constant_rate(solver, picked_count);
+    tie->has_rate = has_rate(solver, picked_count);
+    tie->rate_min_ppb = constant.min_ppb;
+    tie->rate_max_ppb = constant.max_ppb;
     tie->is_tied = true;
     tie->align = (struct rkt_align_info){.state = RKT_ALIGN_COLLECTIVES,
-                                         .knots = knots,
-                                         .knot_count = knot_count,
-                                         .growth_ppb = (uint32_t)solver->rho_ppb,
+                                         .first_rate_ppb = (int32_t)middle_ppb,
+                                         .last_rate_ppb = (int32_t)middle_ppb,
+                                         .growth_ppb = (uint32_t)(rates->max_ppb - middle_ppb + 1),
                                          .rho_ppb = (uint32_t)solver->rho_ppb};
-    return RKT_OK;
+    return make_knots(solver, clock, picked_count, &tie->align, err);
 }
 
 static void count_collectives(const struct rkt_clock_parts *parts, struct rkt_clock_tie *ties)
@@ -409,20 +526,14 @@ enum rkt_status rkt_clock_collectives_solve(const struct rkt_clock_parts *parts,
                                   .flags = rho_ppb ? RKT_CLOCK_RHO_GIVEN : 0};
     enum rkt_status status = solver_init(&solver, err);
 
-    if (status != RKT_OK || !solver.first)
+    if (status != RKT_OK || !solver.first || !solver.moments || !solver.rates)
         return status;
     ties.items = RKT_ARENA_ARRAY(arena, struct rkt_clock_tie, parts->clock_count + 1);
     if (!ties.items)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu clocks", parts->clock_count);
-    while (!relax(&solver)) {
-        if (2 * solver.rho_ppb > RKT_COLLECTIVES_RHO_MAX_PPB) {
-            ties.flags |= RKT_CLOCK_CONTRADICTORY;
-            break;
-        }
-        solver.rho_ppb *= 2;
-        ties.flags |= RKT_CLOCK_RHO_WIDENED;
-    }
+    find_bounds(&solver, &ties.flags);
     ties.rho_ppb = (uint32_t)solver.rho_ppb;
+    ties.wander_ppb = (uint32_t)solver.wander_ppb;
     count_collectives(parts, ties.items);
     status = make_ties(&solver, &ties, err);
     if (status == RKT_OK)

@@ -31,7 +31,19 @@
  * A lower bound above an upper one: no clocks can have made these stamps. rho is doubled, to
  * RKT_COLLECTIVES_RHO_MAX_PPB at most, and that is flagged; beyond, nothing is aligned.
  *
- * Threads: any; no state. Memory: the arena's; 64 bytes per part and 32 per knot.
+ * Where collectives are sparse, rho is most of the bound. But two clocks that differ in rate do so all
+ * along: the rates of one clock at any two moments are taken to differ by no more than its wander.
+ * So any two of its stamps, a before b, bound its rate at all times:
+ *
+ *     (lower_b - upper_a) / (b - a) - wander  <=  theta'  <=  (upper_b - lower_a) / (b - a) + wander
+ *
+ * Of all pairs the narrowest counts, in place of rho where it is narrower; the bounds that follow
+ * from that narrow the rates again. The wander is RKT_COLLECTIVES_WANDER_PPB, or more: it is doubled until
+ * it is four times what the stamps show of it (the constant rate that some pair needs above that which
+ * another allows) and nothing contradicts it; where that comes to rho, rho alone counts.
+ * A clock that is seen for less than RKT_COLLECTIVES_DRIFT_SPAN_NS keeps rho.
+ *
+ * Threads: any; no state. Memory: the arena's; 64 bytes per part and 120 per knot.
  */
 
 #include <stdbool.h>
@@ -45,6 +57,9 @@
 /* Two free quartzes; and beyond it, with one of them slewed by NTP at its fastest. */
 #define RKT_COLLECTIVES_RHO_PPB 100000u
 #define RKT_COLLECTIVES_RHO_MAX_PPB 800000u
+
+/* At least: quartzes that warm up change their rate by 1 ppm, and NTP steers REALTIME by some. */
+#define RKT_COLLECTIVES_WANDER_PPB 5000u
 
 /* Below this much time between first and last stamp of a clock no rate is told. */
 #define RKT_COLLECTIVES_DRIFT_SPAN_NS INT64_C(1000000000)
@@ -85,7 +100,8 @@ struct rkt_clock_ties {
     struct rkt_clock_tie *items; /* by clock */
     size_t count;
     uint32_t rho_ppb;
-    uint32_t flags; /* enum rkt_clock_flag; CONTRADICTORY: none but the reference is tied */
+    uint32_t wander_ppb; /* 0: rho alone counts */
+    uint32_t flags;      /* enum rkt_clock_flag; CONTRADICTORY: none but the reference is tied */
 };
 
 /*

@@ -16,6 +16,7 @@ const struct sim_goal sim_goals[SIM_GOAL_COUNT] = {
     {"REALTIME that is stepped and slewed", sim_goal_realtime},
     {"a suspend", sim_goal_suspend},
     {"collectives", sim_goal_collectives},
+    {"sparse collectives alone", sim_goal_imports},
     {"made again from the store", sim_goal_redo},
 };
 

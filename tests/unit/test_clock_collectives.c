@@ -113,7 +113,7 @@ static void the_last_to_arrive_bounds_one_side(void **state)
     assert_between(f, 1, -1012 * US, -988 * US);
 }
 
-/* Half a second from both, clocks of 200 ppm may have moved 100 us. */
+/* 400 ms from both, clocks of 200 ppm may have moved 80 us; 0.8 s tell no rate. */
 static void between_collectives_the_bound_opens_by_rho(void **state)
 {
     struct fixture *f = *state;
@@ -121,13 +121,77 @@ static void between_collectives_the_bound_opens_by_rho(void **state)
 
     for (uint32_t clock = 0; clock < 2; clock++) {
         add(f, 0, clock, 0, 10 * US);
-        add(f, 1, clock, S, S + 10 * US);
+        add(f, 1, clock, 800 * MS, 800 * MS + 10 * US);
     }
     solve(f, 200000);
-    point = rkt_align_at(&f->ties.items[1].align, S / 2);
-    assert_in_range(point.bound_ns, 10 * US + 100 * US, 10 * US + 101 * US);
+    point = rkt_align_at(&f->ties.items[1].align, 400 * MS);
+    assert_in_range(point.bound_ns, 10 * US + 80 * US, 10 * US + 81 * US);
+    point = rkt_align_at(&f->ties.items[1].align, 10 * US + 1 * MS);
+    assert_in_range(point.bound_ns, 10 * US + 200, 10 * US + 220);
     point = rkt_align_at(&f->ties.items[1].align, 2 * S);
-    assert_true(point.bound_ns >= 10 * US + 200 * US);
+    assert_true(point.bound_ns >= 10 * US + 240 * US);
+}
+
+/* Two, 10 us each, 10 s apart: +- 2 ppm as a mean, hence +- 7 at all times, with the wander. */
+static void far_apart_collectives_bound_the_rate(void **state)
+{
+    struct fixture *f = *state;
+    const struct rkt_align_info *align;
+    struct rkt_align_point point;
+
+    for (uint32_t clock = 0; clock < 2; clock++) {
+        add(f, 0, clock, 0, 10 * US);
+        add(f, 1, clock, 10 * S, 10 * S + 10 * US);
+    }
+    solve(f, 0);
+    align = &f->ties.items[1].align;
+    assert_int_equal(f->ties.wander_ppb, RKT_COLLECTIVES_WANDER_PPB);
+    point = rkt_align_at(align, 5 * S);
+    assert_in_range(point.bound_ns, 10 * US + 35 * US, 10 * US + 36 * US);
+    point = rkt_align_at(align, 15 * S);
+    assert_in_range(point.bound_ns, 10 * US + 35 * US, 10 * US + 36 * US);
+    assert_in_range(align->growth_ppb, 7000, 7010);
+    assert_true(f->ties.items[1].has_rate);
+    assert_in_range(f->ties.items[1].rate_max_ppb, 2000, 2002);
+}
+
+/* A collective each second, 10 us long; after half of them clock 1 runs by so much faster. */
+static void a_change_of_rate_disproves_the_wander(void **state)
+{
+    static const struct {
+        int64_t from_ppb;
+        int64_t to_ppb;
+        uint32_t wander_ppb;
+    } CASES[] = {
+        {30000, 31000, 5000}, {30000, 36000, 20000}, {0, 30000, 160000}, {-95000, 95000, 0}};
+    struct fixture *f = *state;
+
+    for (size_t c = 0; c < sizeof(CASES) / sizeof(CASES[0]); c++) {
+        int64_t off_ns = 0;
+
+        f->parts.count = f->parts.collective_count = 0;
+        for (uint32_t k = 0; k < 60; k++) {
+            add(f, k, 0, S + k * S, S + k * S + 10 * US);
+            add(f, k, 1, S + k * S + off_ns, S + k * S + off_ns + 10 * US);
+            off_ns += k < 30 ? CASES[c].from_ppb : CASES[c].to_ppb;
+        }
+        solve(f, 0);
+        assert_int_equal(f->ties.wander_ppb, CASES[c].wander_ppb);
+        assert_true(f->ties.items[1].is_tied);
+        off_ns = 0;
+        for (int64_t k = 0; k < 59; k++) {
+            int64_t step_ns = k < 30 ? CASES[c].from_ppb : CASES[c].to_ppb;
+
+            for (int64_t tenth = 0; tenth < 10; tenth++) {
+                int64_t true_off_ns = off_ns + step_ns * tenth / 10;
+                int64_t local_ns = S + k * S + tenth * 100 * MS + true_off_ns;
+                struct rkt_align_point point = rkt_align_at(&f->ties.items[1].align, local_ns);
+
+                assert_true(llabs(point.offset_ns + true_off_ns) <= point.bound_ns);
+            }
+            off_ns += step_ns;
+        }
+    }
 }
 
 /* 0 with 1, 1 with 2, in different collectives: offsets add, and so do the widths. */
@@ -365,7 +429,7 @@ static void many_collectives_hold_the_truth_and_come_near_it(void **state)
                       c, (long long)errors[POINTS / 2], (long long)errors[POINTS * 99 / 100],
                       (long long)bounds[POINTS / 2], (long long)bounds[POINTS * 99 / 100]);
         assert_true(errors[POINTS / 2] * 2 < bounds[POINTS / 2]);
-        assert_true(bounds[POINTS / 2] < 40 * US);
+        assert_true(bounds[POINTS / 2] < 30 * US);
         assert_true(tie->has_rate);
         assert_true(tie->rate_min_ppb <= -truth.rate_ppb[c] + 1);
         assert_true(tie->rate_max_ppb >= -truth.rate_ppb[c] - 1);
@@ -469,6 +533,8 @@ int main(void)
         CASE(one_collective_bounds_by_both_durations),
         CASE(the_last_to_arrive_bounds_one_side),
         CASE(between_collectives_the_bound_opens_by_rho),
+        CASE(far_apart_collectives_bound_the_rate),
+        CASE(a_change_of_rate_disproves_the_wander),
         CASE(a_clock_is_tied_over_another),
         CASE(a_broadcast_alone_ties_nobody),
         CASE(without_a_common_collective_nothing_is_aligned),
