@@ -330,11 +330,15 @@ static void spoil_count(struct rkt_store_index *index)
     index->entry_count -= 2;
 }
 
-/* The sample with another INDEX frame, and a trailer that fits the file. */
-static void write_with_index(const struct fixture *fx, spoil_fn spoil)
+/*
+ * The sample with another INDEX frame, and a trailer that fits the file. The last frames before the
+ * INDEX frame stand behind it, `behind` of them, and are not listed.
+ */
+static void write_with_index(const struct fixture *fx, spoil_fn spoil, size_t behind)
 {
     static struct rkt_store_entry room[FRAMES_MAX];
     size_t at = first_of_kind(fx, RKT_FRAME_INDEX);
+    size_t index_offset = fx->starts[at - behind];
     struct rkt_packer *packer = rkt_packer_create(RKT_PACK_LEVEL_USUAL);
     struct rkt_frame_head head = fx->heads[at];
     uint8_t trailer_bytes[RKT_STORE_TRAILER_BYTES];
@@ -349,14 +353,16 @@ static void write_with_index(const struct fixture *fx, spoil_fn spoil)
                                      fx->bytes + fx->starts[at] + RKT_FRAME_HEAD_BYTES, &raw, &err),
                   err);
     assert_rkt_ok(rkt_store_index_decode(raw, room, FRAMES_MAX, &index, &err), err);
-    spoil(&index);
+    index.entry_count -= behind;
+    if (spoil)
+        spoil(&index);
     rkt_codec_buf_init(&buf);
     assert_rkt_ok(rkt_store_index_encode(&index, &buf, &err), err);
     assert_rkt_ok(
         rkt_pack_frame(packer, &head, (struct rkt_bytes){buf.bytes, buf.len_bytes}, &raw, &err),
         err);
     trailer = (struct rkt_store_trailer){
-        .index_offset = fx->starts[at],
+        .index_offset = index_offset,
         .frame_count = index.entry_count,
         .file_bytes = fx->starts[at] + raw.len_bytes + RKT_STORE_TRAILER_BYTES,
         .index_count = 1,
@@ -364,8 +370,10 @@ static void write_with_index(const struct fixture *fx, spoil_fn spoil)
     rkt_store_trailer_encode(&trailer, trailer_bytes);
     file = fopen(fx->place->index, "wbe");
     assert_non_null(file);
-    assert_int_equal(fwrite(fx->bytes, 1, fx->starts[at], file), fx->starts[at]);
+    assert_int_equal(fwrite(fx->bytes, 1, index_offset, file), index_offset);
     assert_int_equal(fwrite(raw.at, 1, raw.len_bytes, file), raw.len_bytes);
+    assert_int_equal(fwrite(fx->bytes + index_offset, 1, fx->starts[at] - index_offset, file),
+                     fx->starts[at] - index_offset);
     assert_int_equal(fwrite(trailer_bytes, 1, sizeof(trailer_bytes), file), sizeof(trailer_bytes));
     assert_int_equal(fclose(file), 0);
     rkt_codec_buf_release(&buf);
@@ -393,13 +401,28 @@ static void an_index_that_lies_costs_the_frames_it_lies_about_at_most(void **sta
         struct sharded_outcome outcome;
         size_t lost = CASES[i].damaged_frames * SAMPLE_ROWS;
 
-        write_with_index(fx, CASES[i].spoil);
+        write_with_index(fx, CASES[i].spoil, 0);
         outcome = sharded_run_read(fx->place->index);
         if (outcome.health.damaged_frames != CASES[i].damaged_frames ||
             outcome.event_count != SAMPLE_SOURCES * SHARDED_EVENTS - lost)
             fail_msg("%s: %zu events, %llu damaged frames", CASES[i].what, outcome.event_count,
                      (unsigned long long)outcome.health.damaged_frames);
     }
+}
+
+static void frames_behind_the_last_index_are_found(void **state)
+{
+    struct fixture *fx = *state;
+    size_t at = first_of_kind(fx, RKT_FRAME_INDEX);
+    struct sharded_outcome outcome;
+    size_t behind = 1;
+
+    while (!rkt_frame_is_of_events(fx->heads[at - behind].kind))
+        behind++;
+    write_with_index(fx, NULL, behind);
+    outcome = sharded_run_read(fx->place->index);
+    assert_int_equal(outcome.event_count, SAMPLE_SOURCES * SHARDED_EVENTS);
+    assert_int_equal(outcome.health.damaged_frames, 0);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -412,6 +435,7 @@ int main(void)
         CASE(zstd_that_grows_past_what_its_head_says_is_damage),
         CASE(a_bomb_within_the_limits_is_only_a_payload),
         CASE(an_index_that_lies_costs_the_frames_it_lies_about_at_most),
+        CASE(frames_behind_the_last_index_are_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
