@@ -222,7 +222,7 @@ struct walk {
     {
         place.in_args = !visitor.wants_args ||
                         visitor.wants_args(visitor.ctx, parser.fields.data(), place.count);
-        if (!place.in_args)
+        if (!place.in_args && !unread) /* damage makes two args of one event */
             unread = text + *place.at;
         place.at = place.in_args ? place.at + 1 : pass_nested(place.at);
         return place.at != nullptr;

@@ -43,7 +43,7 @@ struct rkt_json_object {
     size_t count;
     const char *text;     /* its '{' */
     const char *text_end; /* behind its '}' */
-    const char *unread;   /* args that nobody wanted; NULL: none */
+    const char *unread;   /* the first args that nobody wanted; NULL: none */
 };
 
 struct rkt_json_parser;

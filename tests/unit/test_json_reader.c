@@ -172,6 +172,9 @@ static const struct case_of CASES[] = {
      "[" A ",{\"ph\":\"X\",\"args\":{\"e\":[{\"ph\":\"X\",\"name\":\"x\"}],\"l\":[1," B "," C
      "]}}]",
      "a,b,c,", "", 3, 0, false, true},
+    {"the same in the first of two args",
+     "[" A ",{\"ph\":\"X\",\"args\":{\"l\":[1," B "]},\"args\":{}}," C "]", "a,b,c,", "", 2, 0,
+     false, true},
     {"events in a member that damage began",
      "{\"traceEvents\":[" A "],\"x\":[1," B "," C "],\"y\":2}", "a,b,c,", "y=2;", 1, 0, false,
      false},
