@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "analysis/batches.h"
 #include "analysis/collective_link.h"
 #include "analysis/exposed.h"
 #include "analysis/finding.h"
@@ -88,6 +89,8 @@ static enum rkt_status tell(struct rkt_analysis *analysis, struct rkt_error *err
         status = rkt_summarise(result, &analysis->arena, err);
     if (status == RKT_OK)
         status = rkt_join_tables(result, &analysis->arena, err);
+    if (status == RKT_OK)
+        status = rkt_find_batches(result, &analysis->arena, err);
     if (status == RKT_OK)
         status = rkt_find_findings(result, &analysis->arena, err);
     return status;

@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/rank_sum.h"
 #include "analysis/result.h"
 
 #define WHY_FEW "fewer than 5 steady steps have it"
+#define WHY_FEW_BATCHES "fewer than 5 batches of steady steps have it"
+#define WHY_SMALL "under 0.1 % of the kernels' time: it is not judged"
+#define WHY_WAITS "waiting is in it: collectives have their transfers compared"
+#define WHY_CHANCE "of so many kernels, one may differ as much by chance"
 #define WHY_CLOCKS "not distinguishable: the clocks may be off by as much"
 #define WHY_ABSENT "one of the runs does not have it"
 
@@ -102,6 +107,13 @@ static double parts_of(const struct rkt_compare_run *run)
     return run->compared_count > 0 ? steps * (double)run->compared_count : steps;
 }
 
+#define NOT_KNOWN                             \
+    {                                         \
+        (double)NAN, (double)NAN, (double)NAN \
+    }
+static const struct rkt_name_change NOTHING = {
+    .name = "", .of_step = NOT_KNOWN, .p = (double)NAN, .why_not = ""};
+
 static void fill_kernel_side(struct rkt_name_change *change, int side,
                              const struct rkt_compare_run *run, const struct rkt_kernel_use *use)
 {
@@ -115,6 +127,7 @@ static void fill_kernel_side(struct rkt_name_change *change, int side,
     change->sides[side].step_ns = (double)use->total_ns / parts;
     change->sides[side].mean_ns =
         use->count > 0 ? (double)use->total_ns / (double)use->count : (double)NAN;
+    change->sides[side].median_ns = median_of(use->of_step);
 }
 
 static void fill_collective_side(struct rkt_name_change *change, int side,
@@ -156,31 +169,100 @@ static int next_side(bool has_a, bool has_b, int order)
     return has_a ? -1 : 1;
 }
 
-static void merge_kernels(struct rkt_comparison *comparison)
+/* What keeps a kernel that both runs have from being judged; "". */
+static const char *why_not_judged(const struct rkt_comparison *comparison,
+                                  const struct rkt_name_change *change)
+{
+    double both_ns = change->sides[0].step_ns + change->sides[1].step_ns;
+
+    if (comparison->why_not_alike[0] != '\0')
+        return comparison->why_not_alike;
+    if (change->is_comm)
+        return WHY_WAITS;
+    if (isnan(change->of_step.low))
+        return WHY_FEW_BATCHES;
+    return both_ns < RKT_JUDGED_SHARE_MIN * comparison->kernels_ns ? WHY_SMALL : "";
+}
+
+static enum rkt_status look_at_kernel(const struct rkt_comparison *comparison,
+                                      const struct rkt_kernel_use *before,
+                                      const struct rkt_kernel_use *after,
+                                      struct rkt_name_change *change, struct rkt_error *err)
+{
+    enum rkt_status status = rkt_bootstrap_contrast(before->of_step, after->of_step,
+                                                    RKT_CONTRAST_DIFFERENCE, &change->of_step, err);
+
+    change->why_not = why_not_judged(comparison, change);
+    if (change->why_not[0] == '\0')
+        change->p = rkt_rank_sum_p(before->of_step, after->of_step);
+    return status;
+}
+
+/* All together: of many kernels some differ by chance. */
+static enum rkt_status judge_kernels(struct rkt_comparison *comparison, struct rkt_error *err)
+{
+    double *p = calloc(comparison->name_count + 1, sizeof(*p));
+    double limit;
+
+    if (!p)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to judge %zu kernels",
+                        comparison->name_count);
+    for (size_t i = 0; i < comparison->name_count; i++) {
+        if (!isnan(comparison->names[i].p))
+            p[comparison->judged_count++] = comparison->names[i].p;
+    }
+    limit = rkt_holm_limit(p, comparison->judged_count);
+    free(p);
+    for (size_t i = 0; i < comparison->name_count; i++) {
+        struct rkt_name_change *change = &comparison->names[i];
+
+        if (isnan(change->p))
+            continue;
+        change->is_real = change->p <= limit && excludes_zero(&change->of_step);
+        change->why_not = change->is_real ? "" : WHY_CHANCE;
+    }
+    return RKT_OK;
+}
+
+static enum rkt_status merge_kernels(struct rkt_comparison *comparison, struct rkt_error *err)
 {
     const struct rkt_compare_run *a = comparison->runs[0];
     const struct rkt_compare_run *b = comparison->runs[1];
+    enum rkt_status status = RKT_OK;
     size_t i = 0;
     size_t j = 0;
 
-    while (i < a->kernel_count || j < b->kernel_count) {
+    while ((i < a->kernel_count || j < b->kernel_count) && status == RKT_OK) {
         struct rkt_name_change *change = &comparison->names[comparison->name_count++];
         bool has_both = i < a->kernel_count && j < b->kernel_count;
         int side = next_side(i < a->kernel_count, j < b->kernel_count,
                              has_both ? order_of_kernels(&a->kernels[i], &b->kernels[j]) : 0);
 
-        *change = (struct rkt_name_change){.name = ""};
+        *change = NOTHING;
         if (side <= 0)
             fill_kernel_side(change, 0, a, &a->kernels[i++]);
         if (side >= 0)
             fill_kernel_side(change, 1, b, &b->kernels[j++]);
+        if (side == 0)
+            status =
+                look_at_kernel(comparison, &a->kernels[i - 1], &b->kernels[j - 1], change, err);
     }
+    return status == RKT_OK ? judge_kernels(comparison, err) : status;
 }
 
 /* Per step and rank. */
 static double step_ns_of(const struct rkt_compare_run *run, const struct rkt_kernel_use *use)
 {
     return (double)use->total_ns / parts_of(run);
+}
+
+static double compute_ns_of(const struct rkt_compare_run *run)
+{
+    double sum_ns = 0;
+
+    for (size_t i = 0; i < run->kernel_count; i++)
+        sum_ns += run->kernels[i].is_comm ? 0 : step_ns_of(run, &run->kernels[i]);
+    return sum_ns;
 }
 
 double rkt_common_share(const struct rkt_compare_run *a, const struct rkt_compare_run *b)
@@ -219,7 +301,7 @@ static enum rkt_status merge_collectives(struct rkt_comparison *comparison, stru
         struct rkt_sample before = side <= 0 ? a->collectives[i].transfer : none;
         struct rkt_sample after = side >= 0 ? b->collectives[j].transfer : none;
 
-        *change = (struct rkt_name_change){.name = ""};
+        *change = NOTHING;
         if (side <= 0)
             fill_collective_side(change, 0, a, &a->collectives[i++]);
         if (side >= 0)
@@ -266,8 +348,9 @@ static enum rkt_status compare_names(struct rkt_comparison *comparison, struct r
     comparison->names = calloc(room + 1, sizeof(*comparison->names));
     if (!comparison->names)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to compare %zu names", room);
-    merge_kernels(comparison);
-    status = merge_collectives(comparison, err);
+    status = merge_kernels(comparison, err);
+    if (status == RKT_OK)
+        status = merge_collectives(comparison, err);
     for (size_t i = 0; i < comparison->name_count; i++)
         fill_difference(&comparison->names[i]);
     qsort(comparison->names, comparison->name_count, sizeof(*comparison->names), compare_changes);
@@ -282,7 +365,8 @@ enum rkt_status rkt_compare(const struct rkt_compare_run *before,
 {
     struct rkt_comparison comparison = {.runs = {before, after},
                                         .why_not_alike = rkt_why_not_alike(before, after),
-                                        .common_share = rkt_common_share(before, after)};
+                                        .common_share = rkt_common_share(before, after),
+                                        .kernels_ns = compute_ns_of(before) + compute_ns_of(after)};
     enum rkt_status status = RKT_OK;
 
     for (int m = 0; m < RKT_METRIC_COUNT && status == RKT_OK; m++)

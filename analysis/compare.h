@@ -32,7 +32,13 @@ enum rkt_run_factor {
 const char *rkt_run_factor_name(enum rkt_run_factor factor); /* as in JSON */
 double rkt_run_factor_of(const struct rkt_compare_run *run, enum rkt_run_factor factor);
 
-/* A kernel, or collectives of one function and size; sides[0] before, [1] after. */
+/*
+ * A kernel, or collectives of one function and size; sides[0] before, [1] after.
+ *
+ * Of many kernels some differ by chance. So those are judged that both runs have, with at least 0.1 % of the
+ * kernels' time and 5 batches of steps in each, all together by Holm's rule (rank_sum.h): where the runs
+ * are equal, with 95 % none of them is real.
+ */
 struct rkt_name_change {
     const char *name;
     bool is_collective;
@@ -40,13 +46,17 @@ struct rkt_name_change {
     int64_t bytes; /* of a collective; RKT_NA */
     struct {
         bool is_there;
-        double count;   /* per step, of a kernel also per rank, as step_ns */
-        double mean_ns; /* of one; of a collective the median */
-        double step_ns; /* of all of them */
+        double count;     /* per step, of a kernel also per rank, as step_ns */
+        double mean_ns;   /* of one; of a collective the median */
+        double median_ns; /* of step_ns over batches of steps; NAN where these are not known */
+        double step_ns;   /* of all of them */
     } sides[2];
-    double difference_ns;       /* of step_ns; a side that is not there is 0 */
-    struct rkt_estimate of_one; /* of mean_ns; only collectives have bounds */
-    bool is_real;               /* those bounds do not hold 0, and the runs are alike */
+    double difference_ns;        /* of step_ns; a side that is not there is 0 */
+    struct rkt_estimate of_one;  /* of mean_ns; only collectives have bounds */
+    struct rkt_estimate of_step; /* kernels that compute: of the medians of step_ns over batches */
+    double p;                    /* that of rank_sum.h; NAN where it is not judged */
+    bool is_real;        /* not by chance: those bounds do not hold 0, and the runs are alike */
+    const char *why_not; /* "" where it is, and of a collective */
 };
 
 struct rkt_comparison {
@@ -55,8 +65,12 @@ struct rkt_comparison {
     struct rkt_metric_change metrics[RKT_METRIC_COUNT];
     struct rkt_name_change *names; /* by size of difference_ns, largest first */
     size_t name_count;
+    size_t judged_count; /* kernels */
+    double kernels_ns;   /* of those that compute, per step and rank, both runs together */
     double common_share; /* of the kernels' time, both runs: in kernels that both have; NAN */
 };
+
+#define RKT_JUDGED_SHARE_MIN 0.001
 
 /* With less in common the runs are of different programs, which is said. */
 #define RKT_COMMON_SHARE_MIN 0.5

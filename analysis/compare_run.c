@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/batches.h"
 #include "analysis/compare_steps.h"
 #include "analysis/report/report.h"
 #include "analysis/result.h"
@@ -24,6 +25,12 @@ struct collective {
     int64_t member_count;
 };
 
+struct kernel {
+    struct rkt_kernel_use use;
+    int64_t batch_ns[RKT_BATCHES_MAX];
+    size_t batch_count;
+};
+
 struct reader {
     struct rkt_compare_run *run;
     bool is_report;
@@ -36,13 +43,17 @@ struct reader {
     const char *rank_step_source;
     struct rkt_step_cell cell; /* that is being read, likewise the next three */
     struct rkt_step_gain gain;
-    struct rkt_kernel_use kernel;
+    struct kernel kernel;
     struct collective collective;
     const char *func; /* the last one in the arena */
     struct rkt_compare_steps steps;
-    struct rkt_kernel_use *kernels;
+    struct kernel *kernels;
     size_t kernel_count;
     size_t kernel_cap;
+    int64_t
+        batch_steps[RKT_BATCHES_MAX]; /* what is beyond counts for nothing, likewise of kernels */
+    size_t batch_count;
+    int64_t batch_ranks;
     struct collective *collectives;
     size_t collective_count;
     size_t collective_cap;
@@ -94,6 +105,7 @@ static enum rkt_status take_head(struct reader *reader, const struct rkt_json_va
                    {"run.rank_count", &reader->here_count},
                    {"run.loss_count", &run->loss_count},
                    {"clock.wait_gap_ns", &run->wait_gap_ns},
+                   {"batches.rank_count", &reader->batch_ranks},
                    {"straggler.rank", &run->straggler_rank}};
 
     for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++) {
@@ -212,8 +224,8 @@ static enum rkt_status take_list_value(struct reader *reader, const struct rkt_j
         int64_t *number;
     } NUMBERS[] = {{"replay.steps[].number", &reader->gain.number},
                    {"replay.steps[].gain_ns", &reader->gain.gain_ns},
-                   {"tables.kernels[].count", &reader->kernel.count},
-                   {"tables.kernels[].total_ns", &reader->kernel.total_ns},
+                   {"tables.kernels[].count", &reader->kernel.use.count},
+                   {"tables.kernels[].total_ns", &reader->kernel.use.total_ns},
                    {"collectives[].bytes", &reader->collective.bytes},
                    {"collectives[].transfer_ns", &reader->collective.transfer_ns},
                    {"collectives[].step_index", &reader->collective.step_index},
@@ -228,9 +240,9 @@ static enum rkt_status take_list_value(struct reader *reader, const struct rkt_j
     if (value->type != RKT_JSON_TEXT)
         return RKT_OK;
     if (strcmp(form, "tables.kernels[].kind") == 0)
-        reader->kernel.is_comm = strcmp(value->text, "comm") == 0;
+        reader->kernel.use.is_comm = strcmp(value->text, "comm") == 0;
     else if (strcmp(form, "tables.kernels[].name") == 0)
-        return keep_text(reader, value->text, &reader->kernel.name, err);
+        return keep_text(reader, value->text, &reader->kernel.use.name, err);
     else if (strcmp(form, "collectives[].func") == 0) {
         enum rkt_status status = keep_text(reader, value->text, &reader->func, err);
 
@@ -256,7 +268,7 @@ static void begin_member(struct reader *reader, const char *form)
     } else if (strcmp(form, "replay.steps[]") == 0) {
         reader->gain = (struct rkt_step_gain){.gain_ns = RKT_NA};
     } else if (strcmp(form, "tables.kernels[]") == 0) {
-        reader->kernel = (struct rkt_kernel_use){.name = NULL};
+        reader->kernel = (struct kernel){.use = {.name = NULL}};
     } else if (strcmp(form, "collectives[]") == 0) {
         reader->collective = (struct collective){
             .bytes = RKT_NA, .transfer_ns = RKT_NA, .step_index = RKT_NA, .member_count = RKT_NA};
@@ -299,8 +311,8 @@ static enum rkt_status end_member(struct reader *reader, const char *form, struc
                                sizeof(*steps->gains)))
             return no_memory(err);
         steps->gains[steps->gain_count++] = reader->gain;
-    } else if (strcmp(form, "tables.kernels[]") == 0 && reader->kernel.name &&
-               reader->kernel.count != RKT_NA && reader->kernel.total_ns != RKT_NA) {
+    } else if (strcmp(form, "tables.kernels[]") == 0 && reader->kernel.use.name &&
+               reader->kernel.use.count != RKT_NA && reader->kernel.use.total_ns != RKT_NA) {
         if (!rkt_array_reserve((void **)&reader->kernels, &reader->kernel_cap,
                                reader->kernel_count + 1, sizeof(*reader->kernels)))
             return no_memory(err);
@@ -312,6 +324,24 @@ static enum rkt_status end_member(struct reader *reader, const char *form, struc
         reader->collectives[reader->collective_count++] = reader->collective;
     }
     return RKT_OK;
+}
+
+/* Of batches. */
+static bool take_batch(struct reader *reader, const struct rkt_json_value *value)
+{
+    struct kernel *kernel = &reader->kernel;
+
+    if (strcmp(value->form, "tables.kernels[].total_ns_by_batch[]") == 0) {
+        if (kernel->batch_count < RKT_BATCHES_MAX)
+            kernel->batch_ns[kernel->batch_count++] = integer_or_na(value);
+        return true;
+    }
+    if (strcmp(value->form, "batches.items[].step_count") == 0) {
+        if (reader->batch_count < RKT_BATCHES_MAX)
+            reader->batch_steps[reader->batch_count++] = integer_or_na(value);
+        return true;
+    }
+    return false;
 }
 
 static enum rkt_status take(void *ctx, const struct rkt_json_value *value, struct rkt_error *err)
@@ -329,6 +359,8 @@ static enum rkt_status take(void *ctx, const struct rkt_json_value *value, struc
         return take_step_value(reader, value, err);
     if (strncmp(form, "ranks[]", 7) == 0)
         return take_rank_value(reader, value, err);
+    if (take_batch(reader, value))
+        return RKT_OK;
     if (strchr(form, '['))
         return take_list_value(reader, value, err);
     return take_head(reader, value, err);
@@ -338,8 +370,8 @@ static enum rkt_status take(void *ctx, const struct rkt_json_value *value, struc
 
 static int compare_kernels(const void *a, const void *b)
 {
-    const struct rkt_kernel_use *x = a;
-    const struct rkt_kernel_use *y = b;
+    const struct rkt_kernel_use *x = &((const struct kernel *)a)->use;
+    const struct rkt_kernel_use *y = &((const struct kernel *)b)->use;
     int order = strcmp(x->name, y->name);
 
     return order != 0 ? order : x->is_comm - y->is_comm;
@@ -403,6 +435,28 @@ static enum rkt_status finish_collectives(struct reader *reader, struct rkt_erro
     return RKT_OK;
 }
 
+/* Per step and rank; nothing where the report does not tell it of every batch. */
+static bool sample_batches(const struct reader *reader, const struct kernel *kernel,
+                           struct rkt_kernel_use *use)
+{
+    double *values = RKT_ARENA_ARRAY(&reader->run->arena, double, kernel->batch_count + 1);
+
+    if (!values)
+        return false;
+    if (kernel->batch_count != reader->batch_count || reader->batch_ranks < 1)
+        return true;
+    for (size_t i = 0; i < kernel->batch_count; i++) {
+        double parts = (double)reader->batch_steps[i] * (double)reader->batch_ranks;
+
+        if (kernel->batch_ns[i] < 0 || reader->batch_steps[i] < 1)
+            return true;
+        values[i] = (double)kernel->batch_ns[i] / parts;
+    }
+    rkt_sample_sort(values, kernel->batch_count);
+    use->of_step = (struct rkt_sample){values, kernel->batch_count};
+    return true;
+}
+
 static enum rkt_status finish_kernels(struct reader *reader, struct rkt_error *err)
 {
     struct rkt_compare_run *run = reader->run;
@@ -412,8 +466,13 @@ static enum rkt_status finish_kernels(struct reader *reader, struct rkt_error *e
     run->kernels = RKT_ARENA_ARRAY(&run->arena, struct rkt_kernel_use, reader->kernel_count + 1);
     if (!run->kernels)
         return no_memory(err);
-    for (size_t i = 0; i < reader->kernel_count; i++)
-        run->kernels[run->kernel_count++] = reader->kernels[i];
+    for (size_t i = 0; i < reader->kernel_count; i++) {
+        struct rkt_kernel_use *use = &run->kernels[run->kernel_count++];
+
+        *use = reader->kernels[i].use;
+        if (!sample_batches(reader, &reader->kernels[i], use))
+            return no_memory(err);
+    }
     return RKT_OK;
 }
 

@@ -60,6 +60,8 @@ struct rkt_kernel_use {
     bool is_comm;
     int64_t count;
     int64_t total_ns;
+    struct rkt_sample
+        of_step; /* ns per step and rank, of each batch (batches.h); count 0: not known */
 };
 
 /* The collectives of one function and size, in the whole run. */

@@ -31,6 +31,7 @@ struct rkt_activity;     /* analysis/activity.h */
 struct rkt_host_view;    /* analysis/host_view.h */
 struct rkt_interval_set; /* analysis/interval.h */
 struct rkt_name_times;   /* analysis/name_times.h */
+struct rkt_batches;      /* analysis/batches.h */
 struct rkt_tables;       /* analysis/key_table.h */
 struct rkt_places;       /* analysis/place.h */
 struct rkt_findings;     /* analysis/finding.h */
@@ -397,6 +398,7 @@ struct rkt_result {
     struct rkt_clock_check clock_check;
     struct rkt_summary summary;
     const struct rkt_tables *tables;     /* of all ranks that are not set apart; NULL none */
+    const struct rkt_batches *batches;   /* of steady steps, for intervals; NULL none */
     const struct rkt_findings *findings; /* NULL: not looked for */
     struct rkt_analysis_note *notes;
     size_t note_count;

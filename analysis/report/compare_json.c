@@ -87,6 +87,8 @@ static void put_side(struct rkt_json *json, const char *key, const struct rkt_na
     rkt_json_double(json, "count", change->sides[side].count);
     put_ns(json, "one_ns", change->sides[side].mean_ns);
     put_ns(json, "step_ns", change->sides[side].step_ns);
+    if (!change->is_collective)
+        put_ns(json, "median_ns", change->sides[side].median_ns);
     rkt_json_end(json);
 }
 
@@ -102,11 +104,13 @@ static void put_name(struct rkt_json *json, const struct rkt_name_change *change
     put_side(json, "after", change, 1);
     put_ns(json, "change_ns", change->difference_ns);
     put_ns(json, "one_change_ns", change->of_one.value);
-    if (change->is_collective) {
-        put_ns(json, "low_ns", change->of_one.low);
-        put_ns(json, "high_ns", change->of_one.high);
-        rkt_json_bool(json, "is_real", change->is_real);
-    }
+    if (!change->is_collective)
+        put_ns(json, "median_change_ns", change->of_step.value);
+    put_ns(json, "low_ns", change->is_collective ? change->of_one.low : change->of_step.low);
+    put_ns(json, "high_ns", change->is_collective ? change->of_one.high : change->of_step.high);
+    rkt_json_bool(json, "is_real", change->is_real);
+    if (!change->is_collective)
+        rkt_json_text(json, "why_not", change->why_not);
     rkt_json_end(json);
 }
 
@@ -142,6 +146,7 @@ static void put_comparison(struct rkt_json *json, const struct rkt_comparison *c
     for (int f = 0; f < RKT_FACTOR_COUNT; f++)
         put_factor(json, comparison, (enum rkt_run_factor)f);
     rkt_json_end(json);
+    rkt_json_u64(json, "judged_kernel_count", comparison->judged_count);
     put_names(json, "kernels", comparison, false);
     put_names(json, "collectives", comparison, true);
     rkt_json_end(json);

@@ -7,6 +7,7 @@
 #include "analysis/result.h"
 
 #define NAME_COLUMNS 46
+#define NAME_COLUMNS_SHORT 36 /* beside an interval */
 #define NAME_BYTES (NAME_COLUMNS + RKT_CELL_BYTES)
 #define INTERVAL_COLUMNS 23
 #define INTERVAL_BYTES (3 * RKT_CELL_BYTES)
@@ -154,34 +155,38 @@ static void print_metrics(const struct rkt_comparison *comparison, FILE *out)
     (void)fputc('\n', out);
 }
 
-/* A name cut to its columns; what is not printable ASCII becomes '?'. */
-static void print_name(const struct rkt_name_change *change, char text[NAME_BYTES])
+/* A name cut to so many columns; what is not printable ASCII becomes '?'. */
+static void print_name(const struct rkt_name_change *change, int columns, char text[NAME_BYTES])
 {
     char bytes[RKT_CELL_BYTES + 1] = "";
 
     if (change->is_collective)
         (void)snprintf(bytes, sizeof(bytes), " %s",
                        rkt_cell_bytes(change->bytes > 0 ? (uint64_t)change->bytes : 0).text);
-    (void)snprintf(text, NAME_BYTES, "%.*s%s", NAME_COLUMNS - (int)strlen(bytes), change->name,
-                   bytes);
+    (void)snprintf(text, NAME_BYTES, "%.*s%s", columns - (int)strlen(bytes), change->name, bytes);
     for (char *byte = text; *byte != '\0'; byte++) {
         if (*byte < 0x20 || *byte > 0x7e)
             *byte = '?';
     }
 }
 
-static void print_change(const struct rkt_name_change *change, FILE *out)
+static struct rkt_cell cell_side(const struct rkt_name_change *change, int side, double value_ns)
 {
-    struct rkt_cell sides[2];
+    struct rkt_cell cell = cell_time(value_ns);
+
+    if (!change->sides[side].is_there)
+        (void)snprintf(cell.text, sizeof(cell.text), CELL_ABSENT);
+    return cell;
+}
+
+static void print_collective(const struct rkt_name_change *change, FILE *out)
+{
     char name[NAME_BYTES];
 
-    for (int side = 0; side < 2; side++) {
-        sides[side] = cell_time(change->sides[side].step_ns);
-        if (!change->sides[side].is_there)
-            (void)snprintf(sides[side].text, sizeof(sides[side].text), CELL_ABSENT);
-    }
-    print_name(change, name);
-    (void)fprintf(out, "  %11s%11s%11s%11s%s %s\n", sides[0].text, sides[1].text,
+    print_name(change, NAME_COLUMNS, name);
+    (void)fprintf(out, "  %11s%11s%11s%11s%s %s\n",
+                  cell_side(change, 0, change->sides[0].step_ns).text,
+                  cell_side(change, 1, change->sides[1].step_ns).text,
                   cell_signed(change->difference_ns, true).text,
                   change->sides[0].is_there && change->sides[1].is_there
                       ? cell_signed(change->of_one.value, true).text
@@ -189,20 +194,58 @@ static void print_change(const struct rkt_name_change *change, FILE *out)
                   change->is_real ? " *" : "  ", name);
 }
 
+/* Medians where both sides have them, means else. */
+static void print_kernel(const struct rkt_name_change *change, FILE *out)
+{
+    bool has_medians = isfinite(change->of_step.value);
+    char interval[INTERVAL_BYTES] = CELL_ABSENT;
+    double side_ns[2];
+    char name[NAME_BYTES];
+
+    for (int side = 0; side < 2; side++)
+        side_ns[side] = has_medians ? change->sides[side].median_ns : change->sides[side].step_ns;
+    if (isfinite(change->of_step.low))
+        (void)snprintf(interval, sizeof(interval), "%s to %s",
+                       cell_signed(change->of_step.low, true).text,
+                       cell_signed(change->of_step.high, true).text);
+    print_name(change, NAME_COLUMNS_SHORT, name);
+    (void)fprintf(
+        out, "  %11s%11s%11s  %-*s%s %s\n", cell_side(change, 0, side_ns[0]).text,
+        cell_side(change, 1, side_ns[1]).text,
+        cell_signed(has_medians ? change->of_step.value : change->difference_ns, true).text,
+        INTERVAL_COLUMNS, interval, change->is_real ? " *" : "  ", name);
+}
+
+static void print_heading(const struct rkt_comparison *comparison, bool is_collective, FILE *out)
+{
+    if (is_collective) {
+        rkt_text_line(out,
+                      "COLLECTIVES, transfers per step; those that changed most first (* is real)");
+        (void)fprintf(out, "  %11s%11s%11s%11s   %s\n", "before", "after", "change", "of one",
+                      "name");
+        return;
+    }
+    rkt_text_line(out, "KERNELS, per step and rank, medians; those that changed most first");
+    if (comparison->judged_count > 0)
+        rkt_text_line(out, "  * is real: more than chance makes of one of the %zu that were judged",
+                      comparison->judged_count);
+    (void)fprintf(out, "  %11s%11s%11s  %-*s   %s\n", "before", "after", "change", INTERVAL_COLUMNS,
+                  "95 % interval", "name");
+}
+
 static void print_names(const struct rkt_comparison *comparison, size_t top, bool is_collective,
                         FILE *out)
 {
     size_t shown = 0;
 
-    rkt_text_line(out,
-                  is_collective
-                      ? "COLLECTIVES, transfers per step; those that changed most first (* is real)"
-                      : "KERNELS, per step and rank; those that changed most first");
-    (void)fprintf(out, "  %11s%11s%11s%11s   %s\n", "before", "after", "change", "of one", "name");
+    print_heading(comparison, is_collective, out);
     for (size_t i = 0; i < comparison->name_count && shown < top; i++) {
         if (comparison->names[i].is_collective != is_collective)
             continue;
-        print_change(&comparison->names[i], out);
+        if (is_collective)
+            print_collective(&comparison->names[i], out);
+        else
+            print_kernel(&comparison->names[i], out);
         shown++;
     }
     if (shown == 0)

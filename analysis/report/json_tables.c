@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "analysis/batches.h"
 #include "analysis/json_known.h"
 #include "analysis/report/json_parts.h"
 
@@ -13,8 +14,19 @@ static void put_derived(struct rkt_json *json, const struct rkt_derived *derived
         rkt_json_double(json, derived->name, value);
 }
 
+/* None of what does not compute. */
+static void put_times(struct rkt_json *json, const struct rkt_batches *batches,
+                      const int64_t *times_ns)
+{
+    rkt_json_begin_array(json, "total_ns_by_batch");
+    for (size_t b = 0; times_ns && b < batches->count; b++)
+        rkt_json_i64(json, NULL, times_ns[b]);
+    rkt_json_end(json);
+}
+
 static void put_row(struct rkt_json *json, const struct rkt_table_form *form,
-                    const struct rkt_table *table, const struct rkt_row *row, size_t rank_count)
+                    const struct rkt_table *table, const struct rkt_row *row,
+                    const struct rkt_result *result)
 {
     rkt_json_begin_object(json, NULL);
     rkt_json_text(json, "name", row->name);
@@ -27,14 +39,37 @@ static void put_row(struct rkt_json *json, const struct rkt_table_form *form,
         put_derived(json, &form->derived[d],
                     rkt_table_value(form, table, row, form->column_count + d));
     rkt_json_begin_array(json, "total_ns_by_rank");
-    for (size_t r = 0; row->by_rank && r < rank_count; r++)
+    for (size_t r = 0; row->by_rank && r < result->rank_count; r++)
         rkt_json_known(json, NULL, row->by_rank[r]);
+    rkt_json_end(json);
+    if (table == &result->tables->of[RKT_TABLE_KERNELS] && result->batches)
+        put_times(json, result->batches, result->batches->kernels[row - table->rows]);
+    rkt_json_end(json);
+}
+
+static void put_batches(struct rkt_json *json, const struct rkt_batches *batches)
+{
+    if (!batches) {
+        rkt_json_null(json, "batches");
+        return;
+    }
+    rkt_json_begin_object(json, "batches");
+    rkt_json_u64(json, "rank_count", batches->rank_count);
+    rkt_json_begin_array(json, "items");
+    for (size_t b = 0; b < batches->count; b++) {
+        rkt_json_begin_object(json, NULL);
+        rkt_json_u64(json, "first_step", batches->items[b].first_step);
+        rkt_json_u64(json, "last_step", batches->items[b].last_step);
+        rkt_json_u64(json, "step_count", batches->items[b].step_count);
+        rkt_json_end(json);
+    }
     rkt_json_end(json);
     rkt_json_end(json);
 }
 
 void rkt_json_put_tables(struct rkt_json *json, const struct rkt_result *result)
 {
+    put_batches(json, result->batches);
     rkt_json_begin_object(json, "tables");
     for (int id = 0; id < RKT_TABLE_COUNT && result->tables; id++) {
         const struct rkt_table_form *form = rkt_table_form((enum rkt_table_id)id);
@@ -42,7 +77,7 @@ void rkt_json_put_tables(struct rkt_json *json, const struct rkt_result *result)
 
         rkt_json_begin_array(json, form->name);
         for (size_t i = 0; i < table->row_count; i++)
-            put_row(json, form, table, &table->rows[i], result->rank_count);
+            put_row(json, form, table, &table->rows[i], result);
         rkt_json_end(json);
     }
     rkt_json_end(json);

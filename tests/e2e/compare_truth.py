@@ -86,10 +86,27 @@ def check_change(runs):
     check(f"the new kernel: {extra}",
           extra["before"] is None and near(extra["after"]["step_ns"], EXTRA_NS / 4, 0.05))
     check("other kernels", others and all(abs(kernel["one_change_ns"]) <= 1000 for kernel in others))
+    check(f"its verdict: {extra}", not extra["is_real"] and extra["low_ns"] is None)
+    check(f"others' verdicts: {others}", not any(kernel["is_real"] for kernel in others) and
+          all(kernel["low_ns"] <= kernel["median_change_ns"] <= kernel["high_ns"] for kernel in others))
+    check("kernels that were judged", change["judged_kernel_count"] == len(others) == 3)
     check("AllReduce", all(not row["is_real"] and row["change_ns"] == 0 for row in change["collectives"]))
     check(f"the straggler: {result['runs'][1]}", result["runs"][1]["straggler_rank"] == 2)
     check("its loss", change["metrics"]["straggler_loss"]["is_real"])
     return before, after
+
+
+def check_kernels(runs, before):
+    """Backward's kernels take 100 us more a step: they changed, by that, and no others. What only varies did not."""
+    slower, _ = runs.make("slower", "fault = slow-compute amount=100us")
+    varied, _ = runs.make("varied", "step-jitter-ppm = 2000")
+    for run, real in ((slower, ["backward_gemm"]), (varied, [])):
+        kernels = runs.compare(before, run)["comparisons"][0]["kernels"]
+        check(f"kernels that changed: {kernels}", [k["name"] for k in kernels if k["is_real"]] == real)
+        for kernel in kernels:
+            if kernel["is_real"]:
+                check(f"by how much: {kernel}", kernel["low_ns"] <= 100_000 <= kernel["high_ns"] and
+                      near(kernel["median_change_ns"], 100_000, 0.15))
 
 
 def check_same(runs, before, after):
@@ -189,6 +206,7 @@ def main():
         runs = Runs(ranktrace, pathlib.Path(name))
         before, after = check_change(runs)
         check_same(runs, before, after)
+        check_kernels(runs, before)
         weak = check_series(runs, "weak", lambda n: [], [1, 2, 4, 8], [16, 32])
         check_series(runs, "strong", lambda n: [f"kernel = {3200 // n}us"], [2, 4, 8], [16, 32])
         check_refusals(runs, before, after, weak)

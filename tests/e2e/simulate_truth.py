@@ -98,6 +98,17 @@ def add_windows(rows, report, truth):
         rows.same(f"{number}, all", True, max(off) <= 1e-6 + rate)
 
 
+def add_batches(rows, report, truth):
+    """Kernels run one after the other here: what all take in a batch of steps is the time in which any does."""
+    pairs, batches = [], report["batches"]
+    for index, batch in enumerate(batches["items"] if batches else []):
+        numbers = range(batch["first_step"], batch["last_step"] + 1)
+        pairs.append((sum(rank["compute_ns"] for n in numbers for rank in truth["steps"][n]["ranks"]),
+                      sum(kernel["total_ns_by_batch"][index] for kernel in report["tables"]["kernels"]
+                          if kernel["kind"] == "compute")))
+    rows.sums("kernels by batch", pairs, rate_of(truth))
+
+
 def add_exposed(rows, windows, truth, report):
     """What no compute hides, before and after all are there: by clocks, but for their bounds."""
     per_step = len(truth["collectives"]) // truth["step_count"]
@@ -267,6 +278,7 @@ def walk(job, scenario):
     if "cut=" not in " ".join(scenario.settings):
         rows.same("steps", [truth["step_count"]] * truth["rank_count"], [len(rank["steps"]) for rank in report["ranks"]])
     add_windows(rows, report, truth)
+    add_batches(rows, report, truth)
     add_buckets(rows, report, truth)
     add_collectives(rows, report, truth)
     add_clocks(rows, report, truth)

@@ -2,6 +2,8 @@
 rkt_test(unit_json_writer SOURCES test_json_writer.c LINK rkt_common LABELS unit)
 rkt_test(unit_json_walk SOURCES test_json_walk.c LINK rkt_common LABELS unit)
 rkt_test(unit_bootstrap SOURCES test_bootstrap.c LINK rkt_analysis m LABELS unit)
+rkt_test(unit_rank_sum SOURCES test_rank_sum.c LINK rkt_analysis m LABELS unit)
+rkt_test(unit_batches SOURCES test_batches.c key_tables.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_compare SOURCES test_compare.c fake_report.c LINK rkt_analysis m LABELS unit)
 rkt_test(unit_compare_series SOURCES test_compare_series.c fake_report.c LINK rkt_analysis m
          LABELS unit)

@@ -53,12 +53,17 @@ static void put_lists(const struct fake_report *report, FILE *out)
         (void)fprintf(out, "%s{\"number\": %zu, \"gain_ns\": %" PRId64 "}", i > 0 ? ", " : "", i,
                       report->gain_ns);
     (void)fprintf(out, "]},\n\"tables\": {\"kernels\": [");
-    for (size_t i = 0; i < 4 && report->kernels[i].name; i++)
+    for (size_t i = 0; i < 4 && report->kernels[i].name; i++) {
+        const struct fake_kernel *kernel = &report->kernels[i];
+
         (void)fprintf(out,
                       "%s{\"name\": \"%s\", \"kind\": \"compute\", \"count\": %" PRId64
-                      ", \"total_ns\": %" PRId64 "}",
-                      i > 0 ? ", " : "", report->kernels[i].name, report->kernels[i].count,
-                      report->kernels[i].total_ns);
+                      ", \"total_ns\": %" PRId64 ", \"total_ns_by_batch\": [",
+                      i > 0 ? ", " : "", kernel->name, kernel->count, kernel->total_ns);
+        for (size_t b = 0; b < kernel->batch_count; b++)
+            (void)fprintf(out, "%s%" PRId64, b > 0 ? ", " : "", kernel->batch_ns[b]);
+        (void)fprintf(out, "]}");
+    }
     (void)fprintf(out, "]},\n\"collectives\": [");
     for (size_t i = 0; i < 4 && report->collectives[i].func; i++) {
         for (size_t step = 0; step < report->step_count; step++)
@@ -69,6 +74,11 @@ static void put_lists(const struct fake_report *report, FILE *out)
                           report->collectives[i].bytes, step, report->collectives[i].transfer_ns);
     }
     (void)fprintf(out, "]");
+    for (size_t b = 0; b < report->batch_count; b++)
+        (void)fprintf(out, "%s{\"step_count\": 1}%s", b > 0 ? ", " : ", \"batches\": {\"items\": [",
+                      b + 1 == report->batch_count ? "], " : "");
+    if (report->batch_count > 0)
+        (void)fprintf(out, "\"rank_count\": %u}", report->rank_count);
 }
 
 char *fake_report_json(const struct fake_report *report)

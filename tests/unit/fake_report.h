@@ -19,6 +19,8 @@ struct fake_kernel {
     const char *name;
     int64_t count;
     int64_t total_ns;
+    size_t batch_count; /* of one step each */
+    int64_t batch_ns[FAKE_STEPS_MAX];
 };
 
 struct fake_collective {
@@ -42,6 +44,7 @@ struct fake_report {
     double serial;
     int64_t wait_gap_ns; /* by how much clocks may be wrong in the waits of a step */
     bool is_cut;
+    size_t batch_count;                    /* as of kernels; 0: the report tells of none */
     struct fake_kernel kernels[4];         /* up to the first without a name */
     struct fake_collective collectives[4]; /* likewise: each once a step */
 };

@@ -221,6 +221,56 @@ static void names_are_joined_and_the_largest_change_is_first(void **state)
     release(&pair);
 }
 
+/* Seven steps of two ranks. gemm got faster by 20 each, of add the interval is
+ * without 0, but a value of each is among the other's, tiny is 0.05 % of the time,
+ * and of `few` the second run has no batches. */
+static void kernels_are_judged_by_their_batches_all_together(void **state)
+{
+    struct fake_report before = BEFORE, after = AFTER;
+    static const struct fake_kernel KERNELS[2][4] = {
+        {{"gemm", 14, 1442, 7, {200, 202, 204, 206, 208, 210, 212}},
+         {"add", 14, 70000, 7, {9000, 10010, 10020, 10030, 10040, 10050, 10060}},
+         {"tiny", 14, 70, 7, {10, 10, 10, 10, 10, 10, 10}},
+         {"few", 14, 700, 7, {100, 100, 100, 100, 100, 100, 100}}},
+        {{"gemm", 14, 1162, 7, {172, 160, 164, 166, 168, 170, 162}},
+         {"add", 14, 70000, 7, {9900, 9910, 9920, 9930, 9940, 9950, 11000}},
+         {"tiny", 14, 0, 7, {5, 5, 5, 5, 5, 5, 5}},
+         {"few", 14, 700, 0, {0}}},
+    };
+    const struct rkt_name_change *gemm, *add;
+    struct pair pair;
+
+    (void)state;
+    memcpy(before.kernels, KERNELS[0], sizeof(before.kernels));
+    memcpy(after.kernels, KERNELS[1], sizeof(after.kernels));
+    before.batch_count = after.batch_count = 7;
+    compare(&before, &after, &pair);
+    gemm = name_of(&pair, "gemm", RKT_NA);
+    assert_int_equal(pair.comparison.judged_count, 2);
+    assert_near(gemm->sides[0].median_ns, 103);
+    assert_near(gemm->of_step.value, -20);
+    assert_true(gemm->of_step.low < -20 && gemm->of_step.high < 0);
+    assert_near(gemm->p, 2.0 / 3432);
+    assert_true(gemm->is_real);
+    assert_string_equal(gemm->why_not, "");
+    add = name_of(&pair, "add", RKT_NA);
+    assert_true(add->of_step.high < 0);
+    assert_true(add->p > 0.1);
+    assert_false(add->is_real);
+    assert_non_null(strstr(add->why_not, "by chance"));
+    assert_false(name_of(&pair, "tiny", RKT_NA)->is_real);
+    assert_non_null(strstr(name_of(&pair, "tiny", RKT_NA)->why_not, "under 0.1 %"));
+    assert_non_null(strstr(name_of(&pair, "few", RKT_NA)->why_not, "fewer than 5"));
+    assert_true(isnan(name_of(&pair, "few", RKT_NA)->of_step.value));
+    release(&pair);
+
+    after.producer = "kineto";
+    compare(&before, &after, &pair);
+    assert_false(name_of(&pair, "gemm", RKT_NA)->is_real);
+    assert_non_null(strstr(name_of(&pair, "gemm", RKT_NA)->why_not, "different tools"));
+    release(&pair);
+}
+
 static void cautions_are_said(const struct pair *pair, const char *first, size_t count)
 {
     struct rkt_caution caution;
@@ -365,6 +415,7 @@ int main(void)
         cmocka_unit_test(what_changed_has_an_interval),
         cmocka_unit_test(what_clocks_may_have_made_is_no_change),
         cmocka_unit_test(names_are_joined_and_the_largest_change_is_first),
+        cmocka_unit_test(kernels_are_judged_by_their_batches_all_together),
         cmocka_unit_test(runs_that_differ_in_kind_have_no_real_change),
         cmocka_unit_test(runs_without_steps_say_so),
         cmocka_unit_test(times_beyond_an_integer_are_not_rounded_into_one),
