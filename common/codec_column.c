@@ -75,3 +75,25 @@ bool rkt_column_read(const struct rkt_item *item, size_t count, unsigned max_byt
     read_planes(item->bytes, width, count, values_out);
     return true;
 }
+
+bool rkt_columns_find(struct rkt_bytes raw, struct rkt_item *items, bool *has_key, size_t key_end)
+{
+    struct rkt_cursor cursor;
+    struct rkt_item map;
+
+    rkt_cursor_init(&cursor, raw.at, raw.len_bytes);
+    if (!rkt_cursor_next(&cursor, &map) || map.kind != RKT_ITEM_MAP)
+        return false;
+    for (size_t i = 0; i < map.count; i++) {
+        struct rkt_item key;
+        struct rkt_item value;
+
+        if (!rkt_cursor_next_whole(&cursor, &key) || !rkt_cursor_next_whole(&cursor, &value))
+            return false;
+        if (key.kind != RKT_ITEM_UINT || key.value >= key_end)
+            continue;
+        has_key[key.value] = true;
+        items[key.value] = value;
+    }
+    return true;
+}

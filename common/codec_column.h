@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/bytes.h"
 #include "common/codec_read.h"
 #include "common/codec_write.h"
 
@@ -26,6 +27,10 @@ bool rkt_column_write(struct rkt_codec_buf *buf, uint8_t key, const uint64_t *va
 /* Fills values_out; false unless `item` is a column of `count` rows of at most `max_bytes` each. */
 bool rkt_column_read(const struct rkt_item *item, size_t count, unsigned max_bytes,
                      uint64_t *values_out);
+
+/* The pairs of a map with keys below key_end, to items[key] and has_key[key]; others are passed over. False: no
+ * map, or cut short. */
+bool rkt_columns_find(struct rkt_bytes raw, struct rkt_item *items, bool *has_key, size_t key_end);
 
 /* Signed differences as small unsigned numbers: 0, -1, 1, -2 ... to 0, 1, 2, 3 ... */
 static inline uint64_t rkt_zigzag(uint64_t difference)

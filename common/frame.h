@@ -38,6 +38,7 @@ enum rkt_frame_kind {
     RKT_FRAME_ALIGN = 6,    /* result of an alignment; the last one counts */
     RKT_FRAME_BATCH = 7,    /* a batch, in fewer bytes; since 1.1 */
     RKT_FRAME_SHARD = 8,    /* store only: a further file of this run; since 1.2 */
+    RKT_FRAME_SPANS = 9,    /* when batches are; since 1.5 */
     RKT_FRAME_INDEX = 16,   /* store only */
     RKT_FRAME_TRAILER = 17, /* store only, the last bytes */
 };

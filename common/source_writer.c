@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "common/array.h"
+#include "common/batch_span.h"
 #include "common/clock.h"
 #include "common/codec.h"
 #include "common/event_fields.h"
@@ -23,6 +25,8 @@ struct rkt_source_writer {
     struct rkt_encoder *encoder;
     struct rkt_packer *packer;
     struct batch batches[RKT_EVENT_KIND_COUNT][RKT_CLOCK_COUNT];
+    struct rkt_batch_spans spans; /* of batches that went out: not told yet */
+    struct rkt_codec_buf spans_buf;
     uint32_t next_name_id; /* the first that has not gone out */
     uint32_t next_seq;
     uint64_t event_count; /* gone out */
@@ -62,19 +66,56 @@ static enum rkt_status send_new_names(struct rkt_source_writer *writer, struct r
     return RKT_OK;
 }
 
+/* On failure they are kept, for another try. */
+static enum rkt_status send_spans(struct rkt_source_writer *writer, struct rkt_error *err)
+{
+    enum rkt_status status =
+        rkt_batch_spans_encode(writer->spans.items, writer->spans.count, &writer->spans_buf, err);
+
+    if (status == RKT_OK)
+        status = send_frame(
+            writer, RKT_FRAME_SPANS,
+            (struct rkt_bytes){writer->spans_buf.bytes, writer->spans_buf.len_bytes}, err);
+    if (status == RKT_OK)
+        writer->spans.count = 0;
+    return status;
+}
+
+/* Before a batch goes out there is room for its span. */
+static enum rkt_status make_span_room(struct rkt_source_writer *writer, struct rkt_error *err)
+{
+    struct rkt_batch_spans *spans = &writer->spans;
+
+    if (spans->count == RKT_SPANS_MAX)
+        return send_spans(writer, err);
+    if (!rkt_array_reserve((void **)&spans->items, &spans->cap, spans->count + 1,
+                           sizeof(*spans->items)))
+        return rkt_fail(err, RKT_ERR_NOMEM, "source %u: no memory for spans", writer->source);
+    return RKT_OK;
+}
+
 /* On failure the batch is kept, for another try. */
 static enum rkt_status send_batch(struct rkt_source_writer *writer, struct batch *batch,
                                   struct rkt_error *err)
 {
-    enum rkt_status status = send_new_names(writer, err);
+    struct rkt_batch_span span = rkt_batch_span_of(batch->events, batch->count);
+    enum rkt_status status = make_span_room(writer, err);
+    uint64_t sent_bytes = 0;
     struct rkt_bytes raw;
 
     if (status == RKT_OK)
-        status = rkt_encode_events(writer->encoder, batch->events, batch->count, &raw, err);
+        status = send_new_names(writer, err);
     if (status == RKT_OK)
+        status = rkt_encode_events(writer->encoder, batch->events, batch->count, &raw, err);
+    if (status == RKT_OK) {
+        sent_bytes = writer->sent_bytes;
         status = send_frame(writer, RKT_FRAME_BATCH, raw, err);
+    }
     if (status != RKT_OK)
         return status;
+    span.seq = writer->next_seq - 1;
+    span.frame_bytes = (uint32_t)(writer->sent_bytes - sent_bytes);
+    writer->spans.items[writer->spans.count++] = span;
     writer->event_count += batch->count;
     batch->count = 0;
     return RKT_OK;
@@ -93,6 +134,7 @@ enum rkt_status rkt_source_writer_create(const struct rkt_source_info *info, rkt
     writer->sink = sink;
     writer->sink_ctx = sink_ctx;
     writer->next_name_id = 1; /* 0 is "unknown" everywhere */
+    rkt_codec_buf_init(&writer->spans_buf);
     writer->tab = rkt_strtab_create();
     writer->encoder = rkt_encoder_create();
     writer->packer = rkt_packer_create(RKT_PACK_LEVEL_USUAL);
@@ -116,6 +158,8 @@ void rkt_source_writer_destroy(struct rkt_source_writer *writer)
         for (size_t clock = 0; clock < RKT_CLOCK_COUNT; clock++)
             free(writer->batches[kind][clock].events);
     }
+    free(writer->spans.items);
+    rkt_codec_buf_release(&writer->spans_buf);
     rkt_strtab_destroy(writer->tab);
     rkt_encoder_destroy(writer->encoder);
     rkt_packer_destroy(writer->packer);
@@ -198,6 +242,8 @@ enum rkt_status rkt_source_writer_end(struct rkt_source_writer *writer, struct r
 
     if (status == RKT_OK)
         status = send_new_names(writer, err);
+    if (status == RKT_OK && writer->spans.count > 0)
+        status = send_spans(writer, err);
     if (status != RKT_OK)
         return status;
     end->event_count = writer->event_count;

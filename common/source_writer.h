@@ -7,7 +7,8 @@
  *
  * Place:   drain or import -> [source_writer] -> send queue or store.
  *          Holds one batch per (kind, clock); gives out a frame when a batch is full
- *          or at flush. New names always go out before the events that use them.
+ *          or at flush. New names always go out before the events that use them, and at the end, or when they
+ *          are many, the spans of the batches (batch_span.h) behind these.
  * Threads: one at a time.
  * Memory:  at most one batch per kind and clock that occurs, plus the names.
  */

@@ -38,6 +38,7 @@ enum rkt_status rkt_store_fetch_frame(struct rkt_store_fetch *fetch,
     status = rkt_store_files_get(&fetch->files, entry->file, &file, err);
     if (status == RKT_OK)
         status = rkt_store_file_read(file, entry->offset, fetch->frame, entry->frame_bytes, err);
+    fetch->read_bytes += entry->frame_bytes;
     if (status == RKT_OK)
         status = rkt_frame_head_decode(fetch->frame, entry->frame_bytes, head_out, err);
     if (status != RKT_OK)

@@ -26,6 +26,7 @@ struct rkt_store_fetch {
     struct rkt_packer *packer;
     uint8_t *frame; /* the one fetched last */
     size_t frame_cap;
+    uint64_t read_bytes; /* of all that were fetched */
 };
 
 /* Opens the file at `path` too. Release it also after a failure. */

@@ -120,23 +120,8 @@ enum rkt_status rkt_store_index_encode(const struct rkt_store_index *index,
 static bool read_items(struct rkt_bytes raw, struct rkt_item items[INDEX_KEY_END],
                        bool has_key[INDEX_KEY_END])
 {
-    struct rkt_cursor cursor;
-    struct rkt_item map;
-
-    rkt_cursor_init(&cursor, raw.at, raw.len_bytes);
-    if (!rkt_cursor_next(&cursor, &map) || map.kind != RKT_ITEM_MAP)
+    if (!rkt_columns_find(raw, items, has_key, INDEX_KEY_END))
         return false;
-    for (size_t i = 0; i < map.count; i++) {
-        struct rkt_item key;
-        struct rkt_item value;
-
-        if (!rkt_cursor_next_whole(&cursor, &key) || !rkt_cursor_next_whole(&cursor, &value))
-            return false;
-        if (key.kind != RKT_ITEM_UINT || key.value >= INDEX_KEY_END)
-            continue;
-        has_key[key.value] = true;
-        items[key.value] = value;
-    }
     for (unsigned key = 0; key < INDEX_SCALAR_COUNT; key++) {
         if (!has_key[key] || items[key].kind != RKT_ITEM_UINT)
             return false;

@@ -15,6 +15,8 @@ struct rkt_store_reader {
     struct rkt_store_source *sources; /* as frames.ranges */
     struct rkt_arena arena;           /* knots */
     struct rkt_decoder *decoder;
+    struct rkt_batch_spans spans; /* of one source: */
+    const struct rkt_store_range *spans_of;
 };
 
 /* ---- open: descriptors ---- */
@@ -129,6 +131,7 @@ void rkt_store_reader_close(struct rkt_store_reader *reader)
     free(reader->sources);
     rkt_arena_release(&reader->arena);
     rkt_decoder_destroy(reader->decoder);
+    free(reader->spans.items);
     free(reader);
 }
 
@@ -215,8 +218,7 @@ uint64_t rkt_store_reader_source_bytes(const struct rkt_store_reader *reader, si
 struct walk {
     struct rkt_store_reader *reader;
     struct rkt_strtab *tab;
-    rkt_events_fn fn;
-    void *ctx;
+    const struct rkt_store_part *part;
     uint64_t counts[RKT_EVENT_KIND_COUNT];
 };
 
@@ -256,17 +258,50 @@ static enum rkt_status walk_events(struct walk *walk, struct rkt_store_entry *en
         walk->reader->frames.health.unknown_keys += batch.unknown_count;
     }
     walk->counts[batch.events[0].kind] += batch.count;
-    return walk->fn(walk->ctx, batch.events, batch.count, err);
+    return walk->part->fn(walk->part->ctx, batch.events, batch.count, err);
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+    const struct rkt_batch_span *x = a;
+    const struct rkt_batch_span *y = b;
+
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* NULL: not known, or of another frame with that number. */
+static const struct rkt_batch_span *find_span(const struct rkt_store_reader *reader,
+                                              const struct rkt_store_entry *entry)
+{
+    struct rkt_batch_span key = {.seq = entry->seq};
+    const struct rkt_batch_span *span = NULL;
+
+    if (reader->spans.count > 0)
+        span = bsearch(&key, reader->spans.items, reader->spans.count, sizeof(key), compare_spans);
+    return span && span->frame_bytes == entry->frame_bytes ? span : NULL;
+}
+
+/* Counts the events of a batch that nobody wants, by its span. */
+static bool is_passed_over(struct walk *walk, const struct rkt_store_entry *entry)
+{
+    const struct rkt_batch_span *span =
+        walk->part->wanted && !entry->is_skipped ? find_span(walk->reader, entry) : NULL;
+
+    if (!span || span->kind >= RKT_EVENT_KIND_COUNT || walk->part->wanted(walk->part->ctx, span))
+        return false;
+    walk->counts[span->kind] += span->event_count;
+    return true;
 }
 
 static enum rkt_status walk_frame(struct walk *walk, struct rkt_store_entry *entry,
                                   struct rkt_error *err)
 {
     bool has_names = entry->kind == RKT_FRAME_STRINGS && walk->tab;
+    bool has_events = rkt_frame_is_of_events(entry->kind);
     struct rkt_bytes raw;
     enum rkt_status status;
 
-    if (!has_names && !rkt_frame_is_of_events(entry->kind))
+    if ((!has_names && !has_events) || (has_events && is_passed_over(walk, entry)))
         return RKT_OK;
     status = rkt_store_frames_load(&walk->reader->frames, entry, &raw, err);
     if (status != RKT_OK)
@@ -295,16 +330,70 @@ static const struct rkt_store_range *find_range(const struct rkt_store_reader *r
                    compare_ranges);
 }
 
-enum rkt_status rkt_store_reader_walk(struct rkt_store_reader *reader, uint32_t source,
-                                      struct rkt_strtab *tab, rkt_events_fn fn, void *ctx,
-                                      struct rkt_error *err)
+static enum rkt_status fail_source(const struct rkt_store_reader *reader, uint32_t source,
+                                   struct rkt_error *err)
 {
-    struct walk walk = {.reader = reader, .tab = tab, .fn = fn, .ctx = ctx};
+    return rkt_fail(err, RKT_ERR_INVALID, "%s has no source %u",
+                    reader->frames.fetch.files.items[0].path, source);
+}
+
+/* A SPANS frame that is damaged tells nothing: its batches are read. */
+static enum rkt_status load_spans(struct rkt_store_reader *reader,
+                                  const struct rkt_store_range *range, struct rkt_error *err)
+{
+    reader->spans_of = NULL;
+    reader->spans.count = 0;
+    for (size_t i = range->first; i < range->first + range->count; i++) {
+        struct rkt_store_entry *entry = &reader->frames.entries.items[i];
+        enum rkt_status status = RKT_AGAIN;
+        struct rkt_bytes raw;
+
+        if (entry->kind == RKT_FRAME_SPANS)
+            status = rkt_store_frames_load(&reader->frames, entry, &raw, err);
+        if (status == RKT_OK)
+            status = rkt_store_frames_judge(&reader->frames, entry,
+                                            rkt_batch_spans_decode(raw, &reader->spans, err));
+        if (status != RKT_OK && status != RKT_AGAIN)
+            return status;
+    }
+    if (reader->spans.count > 1)
+        qsort(reader->spans.items, reader->spans.count, sizeof(*reader->spans.items),
+              compare_spans);
+    reader->spans_of = range;
+    return RKT_OK;
+}
+
+enum rkt_status rkt_store_reader_spans(struct rkt_store_reader *reader, uint32_t source,
+                                       const struct rkt_batch_span **spans_out, size_t *count_out,
+                                       struct rkt_error *err)
+{
+    const struct rkt_store_range *range = find_range(reader, source);
+    enum rkt_status status = RKT_OK;
+
+    if (!range)
+        return fail_source(reader, source, err);
+    if (reader->spans_of != range)
+        status = load_spans(reader, range, err);
+    *spans_out = reader->spans.items;
+    *count_out = reader->spans.count;
+    return status;
+}
+
+enum rkt_status rkt_store_reader_walk_part(struct rkt_store_reader *reader, uint32_t source,
+                                           struct rkt_strtab *tab,
+                                           const struct rkt_store_part *part, struct rkt_error *err)
+{
+    struct walk walk = {.reader = reader, .tab = tab, .part = part};
     const struct rkt_store_range *range = find_range(reader, source);
 
     if (!range)
-        return rkt_fail(err, RKT_ERR_INVALID, "%s has no source %u",
-                        reader->frames.fetch.files.items[0].path, source);
+        return fail_source(reader, source, err);
+    if (part->wanted && reader->spans_of != range) {
+        enum rkt_status status = load_spans(reader, range, err);
+
+        if (status != RKT_OK)
+            return status;
+    }
     for (size_t i = range->first; i < range->first + range->count; i++) {
         enum rkt_status status = walk_frame(&walk, &reader->frames.entries.items[i], err);
 
@@ -314,6 +403,20 @@ enum rkt_status rkt_store_reader_walk(struct rkt_store_reader *reader, uint32_t 
     memcpy(reader->sources[range - reader->frames.ranges].event_counts, walk.counts,
            sizeof(walk.counts));
     return RKT_OK;
+}
+
+enum rkt_status rkt_store_reader_walk(struct rkt_store_reader *reader, uint32_t source,
+                                      struct rkt_strtab *tab, rkt_events_fn fn, void *ctx,
+                                      struct rkt_error *err)
+{
+    const struct rkt_store_part all = {.fn = fn, .ctx = ctx};
+
+    return rkt_store_reader_walk_part(reader, source, tab, &all, err);
+}
+
+uint64_t rkt_store_reader_read_bytes(const struct rkt_store_reader *reader)
+{
+    return reader->frames.fetch.read_bytes;
 }
 
 enum rkt_status rkt_store_reader_each_frame(struct rkt_store_reader *reader, rkt_frame_fn fn,

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "common/arena.h"
+#include "common/batch_span.h"
 #include "common/descriptor.h"
 #include "common/event.h"
 #include "common/frame.h"
@@ -83,6 +84,33 @@ typedef enum rkt_status (*rkt_events_fn)(void *ctx, const struct rkt_event *even
 enum rkt_status rkt_store_reader_walk(struct rkt_store_reader *reader, uint32_t source,
                                       struct rkt_strtab *tab, rkt_events_fn fn, void *ctx,
                                       struct rkt_error *err);
+
+/*
+ * What the source says of its batches, by seq: the reader's, until this is asked of another source. None: it
+ * says nothing. A batch that none of them is of has to be read to be known.
+ */
+enum rkt_status rkt_store_reader_spans(struct rkt_store_reader *reader, uint32_t source,
+                                       const struct rkt_batch_span **spans_out, size_t *count_out,
+                                       struct rkt_error *err);
+
+/* Whether a batch is wanted; `span` is an item of those that spans gave. */
+typedef bool (*rkt_wanted_fn)(void *ctx, const struct rkt_batch_span *span);
+
+struct rkt_store_part {
+    rkt_wanted_fn wanted;
+    rkt_events_fn fn;
+    void *ctx; /* of both */
+};
+
+/* As walk, but of the batches whose span is known only those that are wanted are read: the others are
+ * taken at their span's word, and what is damaged in them is not found. */
+enum rkt_status rkt_store_reader_walk_part(struct rkt_store_reader *reader, uint32_t source,
+                                           struct rkt_strtab *tab,
+                                           const struct rkt_store_part *part,
+                                           struct rkt_error *err);
+
+/* Of all frames that were read so far, as often as they were. */
+uint64_t rkt_store_reader_read_bytes(const struct rkt_store_reader *reader);
 
 /* Gets a whole frame, on loan until it returns. Not RKT_OK ends the walk. */
 typedef enum rkt_status (*rkt_frame_fn)(void *ctx, const uint8_t *frame, size_t frame_bytes,

@@ -25,7 +25,9 @@ static bool is_known(const struct rkt_store_entry *entry)
 {
     if (rkt_frame_is_of_store(entry->kind))
         return entry->kind == RKT_FRAME_RUN || (entry->kind == RKT_FRAME_SHARD && entry->file == 0);
-    return entry->kind >= RKT_FRAME_SOURCE && entry->kind <= RKT_FRAME_BATCH && is_of_source(entry);
+    return ((entry->kind >= RKT_FRAME_SOURCE && entry->kind <= RKT_FRAME_BATCH) ||
+            entry->kind == RKT_FRAME_SPANS) &&
+           is_of_source(entry);
 }
 
 static uint32_t find_source_end(const struct rkt_store_entries *entries)

@@ -23,6 +23,7 @@ export PYTHONPATH=$work PYTHONDONTWRITEBYTECODE=1
 "$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.2-store.bin" 20 7:35
 "$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.3-store.bin" 21 7:35
 "$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.4-store.bin" 21
+"$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.5-store.bin" 21
 
 # A run in several files: the same counts as in one.
 "$ranktrace" simulate -o "$work/one.rkt" -s ranks=8 -s nodes=4 -s steps=3 >"$work/said"

@@ -20,8 +20,8 @@
 
 /* Of each source. */
 #define SHARDED_EVENTS ((size_t)SAMPLE_ROWS * (RKT_EVENT_KIND_COUNT - 1))
-/* SOURCE, STRINGS, a batch per kind, END, ALIGN */
-#define SHARDED_FRAMES (RKT_EVENT_KIND_COUNT + 3u)
+/* SOURCE, STRINGS, a batch per kind, SPANS, END, ALIGN */
+#define SHARDED_FRAMES (RKT_EVENT_KIND_COUNT + 4u)
 
 #define SHARDED_PATH_BYTES 512u
 

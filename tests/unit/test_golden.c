@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/batch_span.h"
 #include "common/codec.h"
 #include "common/frame.h"
 #include "common/pack.h"
@@ -26,12 +27,14 @@ static const struct version {
     bool has_shards; /* and a run's id */
     bool has_likely; /* bounds, and what else an alignment says of itself */
     bool has_inputs; /* of operators */
+    bool has_spans;
 } VERSIONS[] = {
-    {"v1.0", RKT_EVENT_LOSS + 1, false, false, false},
-    {"v1.1", RKT_EVENT_DEVICE + 1, false, false, false},
-    {"v1.2", RKT_EVENT_DEVICE + 1, true, false, false},
-    {"v1.3", RKT_EVENT_CLOCK_STATE + 1, true, true, false},
-    {"v1.4", RKT_EVENT_CLOCK_STATE + 1, true, true, true},
+    {"v1.0", RKT_EVENT_LOSS + 1, false, false, false, false},
+    {"v1.1", RKT_EVENT_DEVICE + 1, false, false, false, false},
+    {"v1.2", RKT_EVENT_DEVICE + 1, true, false, false, false},
+    {"v1.3", RKT_EVENT_CLOCK_STATE + 1, true, true, false, false},
+    {"v1.4", RKT_EVENT_CLOCK_STATE + 1, true, true, true, false},
+    {"v1.5", RKT_EVENT_CLOCK_STATE + 1, true, true, true, true},
 };
 #define VERSION_COUNT (sizeof(VERSIONS) / sizeof(VERSIONS[0]))
 #define NEWEST (&VERSIONS[VERSION_COUNT - 1])
@@ -147,7 +150,7 @@ static bool frame_name(const struct sample_frames *frames, size_t i, char *name,
         [RKT_FRAME_RUN] = "run",         [RKT_FRAME_SOURCE] = "source",
         [RKT_FRAME_STRINGS] = "strings", [RKT_FRAME_END] = "end",
         [RKT_FRAME_ALIGN] = "align",     [RKT_FRAME_INDEX] = "index",
-        [RKT_FRAME_TRAILER] = "trailer",
+        [RKT_FRAME_TRAILER] = "trailer", [RKT_FRAME_SPANS] = "spans",
     };
     const struct rkt_frame_head *head = &frames->heads[i];
 
@@ -315,6 +318,43 @@ static void a_frozen_alignment_is_read(void **state)
         read_alignment(&VERSIONS[i]);
 }
 
+/* One batch of each kind, behind SOURCE and STRINGS. */
+static void read_spans(const struct version *version)
+{
+    struct rkt_batch_spans spans = {.count = 0};
+    struct golden golden;
+    struct rkt_error err;
+
+    open_golden(version, "spans", &golden);
+    assert_int_equal(golden.head.kind, RKT_FRAME_SPANS);
+    assert_rkt_ok(rkt_batch_spans_decode(golden.raw, &spans, &err), err);
+    assert_int_equal(spans.count, version->kind_count - 1);
+    for (size_t i = 0; i < spans.count; i++) {
+        const struct rkt_batch_span *span = &spans.items[i];
+        struct rkt_event events[SAMPLE_ROWS];
+        struct rkt_batch_span want;
+
+        for (size_t row = 0; row < SAMPLE_ROWS; row++)
+            sample_event((enum rkt_event_kind)(i + 1), row, &events[row]);
+        want = rkt_batch_span_of(events, SAMPLE_ROWS);
+        want.seq = (uint32_t)i + 2;
+        want.frame_bytes = span->frame_bytes;
+        assert_true(span->frame_bytes > RKT_FRAME_HEAD_BYTES);
+        assert_memory_equal(span, &want, sizeof(want));
+    }
+    free(spans.items);
+    close_golden(&golden);
+}
+
+static void frozen_spans_are_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < VERSION_COUNT; i++) {
+        if (VERSIONS[i].has_spans)
+            read_spans(&VERSIONS[i]);
+    }
+}
+
 static void read_names(const struct version *version)
 {
     struct rkt_strtab *tab = rkt_strtab_create();
@@ -418,8 +458,8 @@ static void expect_same_frame(const struct sample_frames *frames, size_t i, cons
 /* Those change with zstd's version. */
 static bool holds_packed_sizes(const struct rkt_frame_head *head)
 {
-    return head->kind == RKT_FRAME_END || head->kind == RKT_FRAME_INDEX ||
-           head->kind == RKT_FRAME_TRAILER;
+    return head->kind == RKT_FRAME_END || head->kind == RKT_FRAME_SPANS ||
+           head->kind == RKT_FRAME_INDEX || head->kind == RKT_FRAME_TRAILER;
 }
 
 static void this_build_writes_what_was_frozen(void **state)
@@ -512,6 +552,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_frozen_shard_is_read),
         cmocka_unit_test(a_frozen_alignment_is_read),
         cmocka_unit_test(frozen_names_are_read),
+        cmocka_unit_test(frozen_spans_are_read),
         cmocka_unit_test(a_frozen_store_is_read_by_its_index),
         cmocka_unit_test(a_frozen_sharded_store_is_read),
         cmocka_unit_test(this_build_writes_what_was_frozen),

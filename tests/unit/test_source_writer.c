@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "common/batch_span.h"
 #include "common/clock.h"
 #include "common/codec.h"
 #include "common/frame.h"
@@ -24,31 +25,41 @@ struct fixture {
     size_t event_count;
     struct rkt_end_info end;
     struct rkt_source_info source;
+    struct rkt_batch_spans spans;
+    struct rkt_batch_span sent[FRAMES_MAX]; /* what they have to say */
+    size_t sent_count;
     bool is_broken; /* refuse frames */
 };
 
-static void take_events(struct fixture *fx, struct rkt_bytes raw)
+static void take_events(struct fixture *fx, const struct rkt_frame_head *head, struct rkt_bytes raw)
 {
+    struct rkt_batch_span *span = &fx->sent[fx->sent_count++];
     struct rkt_batch batch;
     struct rkt_error err;
 
     assert_rkt_ok(rkt_decode_events(fx->decoder, raw, &batch, &err), err);
     fx->event_count += batch.count;
+    *span = rkt_batch_span_of(batch.events, batch.count);
+    span->seq = head->seq;
+    span->frame_bytes = RKT_FRAME_HEAD_BYTES + head->packed_bytes;
     for (size_t i = 0; i < batch.count; i++) {
         /* the names came before */
         assert_true(batch.events[i].name_id < rkt_strtab_count(fx->tab));
     }
 }
 
-static void take_payload(struct fixture *fx, uint8_t kind, struct rkt_bytes raw)
+static void take_payload(struct fixture *fx, const struct rkt_frame_head *head,
+                         struct rkt_bytes raw)
 {
     struct rkt_error err;
 
-    if (kind == RKT_FRAME_STRINGS)
+    if (head->kind == RKT_FRAME_STRINGS)
         assert_rkt_ok(rkt_decode_strings(raw, fx->tab, &err), err);
-    else if (kind == RKT_FRAME_BATCH)
-        take_events(fx, raw);
-    else if (kind == RKT_FRAME_END)
+    else if (head->kind == RKT_FRAME_BATCH)
+        take_events(fx, head, raw);
+    else if (head->kind == RKT_FRAME_SPANS)
+        assert_rkt_ok(rkt_batch_spans_decode(raw, &fx->spans, &err), err);
+    else if (head->kind == RKT_FRAME_END)
         assert_rkt_ok(rkt_end_info_decode(raw.at, raw.len_bytes, &fx->end, &err), err);
     else
         assert_rkt_ok(rkt_source_info_decode(raw.at, raw.len_bytes, &fx->source, &err), err);
@@ -68,7 +79,7 @@ static enum rkt_status take_frame(void *ctx, const uint8_t *frame, size_t frame_
     assert_int_equal(head.source, 1);
     assert_rkt_ok(rkt_unpack_payload(fx->packer, &head, frame + RKT_FRAME_HEAD_BYTES, &raw, err),
                   *err);
-    take_payload(fx, head.kind, raw);
+    take_payload(fx, &head, raw);
     fx->kinds[fx->frame_count++] = head.kind;
     fx->frame_bytes += frame_bytes;
     return RKT_OK;
@@ -98,6 +109,7 @@ static int tear_down(void **state)
     rkt_packer_destroy(fx->packer);
     rkt_decoder_destroy(fx->decoder);
     rkt_strtab_destroy(fx->tab);
+    free(fx->spans.items);
     free(fx);
     return 0;
 }
@@ -195,6 +207,42 @@ static void add_many(struct fixture *fx, size_t count)
         assert_rkt_status(add(fx, RKT_EVENT_API, "a"), RKT_OK);
 }
 
+static void add_at(struct fixture *fx, uint64_t start_ns, uint64_t end_ns)
+{
+    struct rkt_event event = {.kind = RKT_EVENT_KERNEL,
+                              .clock_id = RKT_CLOCK_REALTIME,
+                              .start_ns = start_ns,
+                              .end_ns = end_ns};
+
+    assert_rkt_status(rkt_source_writer_add(fx->writer, &event, NULL), RKT_OK);
+}
+
+static void at_the_end_spans_tell_when_each_batch_is(void **state)
+{
+    struct fixture *fx = *state;
+    struct rkt_end_info end = sample_end();
+
+    for (uint64_t i = 0; i < 3; i++) {
+        add_at(fx, 1000 + i, 5000 - i);
+        add_at(fx, 3000, 9000 + i);
+        if (i == 2)
+            add_at(fx, 4000, 3999); /* no time */
+        add(fx, RKT_EVENT_API, "a");
+        fx->is_broken = true; /* what was refused is told once, as what it became */
+        assert_rkt_status(rkt_source_writer_flush(fx->writer, NULL), RKT_ERR_IO);
+        fx->is_broken = false;
+        flush(fx);
+    }
+    assert_int_equal(fx->spans.count, 0);
+    assert_rkt_status(rkt_source_writer_end(fx->writer, &end, NULL), RKT_OK);
+    assert_int_equal(fx->spans.count, 6);
+    assert_memory_equal(fx->spans.items, fx->sent, 6 * sizeof(fx->sent[0]));
+    assert_int_equal(fx->spans.items[0].first_ns, 1000);
+    assert_int_equal(fx->spans.items[0].last_ns, 9000);
+    assert_int_equal(fx->spans.items[4].first_ns, 0);
+    assert_int_equal(fx->spans.items[4].last_ns, UINT64_MAX);
+}
+
 static void a_broken_sink_loses_nothing_that_was_added(void **state)
 {
     struct fixture *fx = *state;
@@ -248,6 +296,7 @@ int main(void)
         CASE(a_full_batch_goes_out_by_itself),
         CASE(clocks_do_not_mix_in_a_batch),
         CASE(the_end_says_what_went_out),
+        CASE(at_the_end_spans_tell_when_each_batch_is),
         CASE(a_broken_sink_loses_nothing_that_was_added),
         CASE(events_that_cannot_be_are_refused),
         CASE(an_update_sends_the_descriptor_again),

@@ -188,6 +188,58 @@ static void a_walk_ends_when_its_function_says_so(void **state)
     rkt_store_reader_close(reader);
 }
 
+struct partly {
+    unsigned seen; /* a bit per event kind */
+    uint32_t asked;
+};
+
+static bool want_kernels(void *ctx, const struct rkt_batch_span *span)
+{
+    struct partly *partly = ctx;
+
+    partly->asked++;
+    return span->kind == RKT_EVENT_KERNEL;
+}
+
+static enum rkt_status see_kind(void *ctx, const struct rkt_event *events, size_t count,
+                                struct rkt_error *err)
+{
+    struct partly *partly = ctx;
+
+    (void)err;
+    assert_int_equal(count, SAMPLE_ROWS);
+    partly->seen |= 1u << events->kind;
+    return RKT_OK;
+}
+
+static void batches_that_nobody_wants_are_counted_unread(void **state)
+{
+    struct fixture *fx = *state;
+    struct partly partly = {0};
+    const struct rkt_store_part part = {want_kernels, see_kind, &partly};
+    struct rkt_store_reader *reader;
+    const struct rkt_store_source *source;
+    uint64_t before_bytes, part_bytes;
+    struct rkt_error err;
+
+    sample_store_write(fx->path, RKT_STORE_LIVE);
+    reader = open_store(fx->path);
+    source = rkt_store_reader_source(reader, 1);
+    before_bytes = rkt_store_reader_read_bytes(reader);
+    assert_rkt_ok(rkt_store_reader_walk_part(reader, 1, NULL, &part, &err), err);
+    part_bytes = rkt_store_reader_read_bytes(reader) - before_bytes;
+    assert_int_equal(partly.seen, 1u << RKT_EVENT_KERNEL);
+    assert_int_equal(partly.asked, RKT_EVENT_KIND_COUNT - 1);
+    for (int kind = 1; kind < RKT_EVENT_KIND_COUNT; kind++)
+        assert_int_equal(source->event_counts[kind], SAMPLE_ROWS);
+    before_bytes = rkt_store_reader_read_bytes(reader);
+    partly.seen = 0;
+    assert_rkt_ok(rkt_store_reader_walk(reader, 1, NULL, see_kind, &partly, &err), err);
+    assert_int_equal(partly.seen, (1u << RKT_EVENT_KIND_COUNT) - 2);
+    assert_true(part_bytes * 3 < rkt_store_reader_read_bytes(reader) - before_bytes);
+    rkt_store_reader_close(reader);
+}
+
 static enum rkt_status copy_frame(void *ctx, const uint8_t *frame, size_t frame_bytes,
                                   struct rkt_error *err)
 {
@@ -475,6 +527,7 @@ int main(void)
         CASE(a_folder_stands_for_the_store_in_it),
         CASE(a_second_walk_gives_the_same),
         CASE(a_walk_ends_when_its_function_says_so),
+        CASE(batches_that_nobody_wants_are_counted_unread),
         CASE(a_copy_frame_by_frame_is_the_same_store),
         CASE(a_live_store_is_readable_while_it_grows),
         CASE(an_atomic_store_leaves_nothing_without_close),
