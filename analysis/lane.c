@@ -46,6 +46,15 @@ enum rkt_status rkt_lane_add_mark(struct rkt_lane_draft *draft, struct rkt_lane_
     return RKT_OK;
 }
 
+enum rkt_status rkt_lane_add_launch(struct rkt_lane_draft *draft, struct rkt_lane_launch launch)
+{
+    if (!rkt_array_reserve((void **)&draft->launches, &draft->launch_cap, draft->launch_count + 1,
+                           sizeof(*draft->launches)))
+        return RKT_ERR_NOMEM;
+    draft->launches[draft->launch_count++] = launch;
+    return RKT_OK;
+}
+
 /* ---- from marks to items ---- */
 
 /* Walks along pieces and waits side by side. */
@@ -101,16 +110,21 @@ struct items {
     struct rkt_lane_item *items;
     size_t count;
     size_t cap;
+    int64_t *at_ns; /* by item: where the lane is after it */
+    size_t at_cap;
 };
 
 /* What does not fit into one item comes before it in others. */
 static enum rkt_status add_item(struct items *items, const struct rkt_lane_mark *mark,
-                                int64_t own_ns[RKT_CAUSE_OTHER + 1])
+                                int64_t at_ns, int64_t own_ns[RKT_CAUSE_OTHER + 1])
 {
     bool is_left = true;
 
     while (is_left) {
-        struct rkt_lane_item item = {.work = RKT_INDEX_NONE, .kind = RKT_REPLAY_WORK};
+        struct rkt_lane_item item = {
+            .work = RKT_INDEX_NONE,
+            .kind = RKT_REPLAY_WORK,
+            .host = {.bound_ns = RKT_REPLAY_UNKNOWN, .lead_ns = RKT_REPLAY_UNKNOWN}};
 
         is_left = false;
         for (int cause = 1; cause <= RKT_CAUSE_OTHER; cause++) {
@@ -125,8 +139,11 @@ static enum rkt_status add_item(struct items *items, const struct rkt_lane_mark 
             item.work = mark->work;
         }
         if (!rkt_array_reserve((void **)&items->items, &items->cap, items->count + 1,
-                               sizeof(*items->items)))
+                               sizeof(*items->items)) ||
+            !rkt_array_reserve((void **)&items->at_ns, &items->at_cap, items->count + 1,
+                               sizeof(*items->at_ns)))
             return RKT_ERR_NOMEM;
+        items->at_ns[items->count] = at_ns;
         items->items[items->count++] = item;
     }
     return RKT_OK;
@@ -186,7 +203,7 @@ static enum rkt_status make_items(struct rkt_lane_draft *draft, struct rkt_rank_
 
         walk_to(&walk, mark->at_ns, own_ns);
         add_own_work(&rank->steps[mark->step], own_ns);
-        status = add_item(items, mark, own_ns);
+        status = add_item(items, mark, walk.now_ns, own_ns);
     }
     return status;
 }
@@ -207,7 +224,11 @@ static enum rkt_status draft_and_make(const struct rkt_rank_trace *trace,
                             : rkt_lane_draft_host(trace, rank, draft, ends_ns);
     if (status == RKT_OK)
         status = add_step_ends(draft, rank->step_count, ends_ns);
-    return status == RKT_OK ? make_items(draft, rank, items) : status;
+    if (status == RKT_OK)
+        status = make_items(draft, rank, items);
+    if (status == RKT_OK && trace->has_gpu)
+        status = rkt_lane_launches(trace, draft, items->items, items->at_ns, items->count);
+    return status;
 }
 
 enum rkt_status rkt_lane_find(struct rkt_rank_trace *trace, struct rkt_rank_result *rank,
@@ -223,6 +244,8 @@ enum rkt_status rkt_lane_find(struct rkt_rank_trace *trace, struct rkt_rank_resu
     free(draft.pieces);
     free(draft.waits);
     free(draft.marks);
+    free(draft.launches);
+    free(items.at_ns);
     if (status != RKT_OK) {
         free(items.items);
         return rkt_fail(err, status, "no memory for the lane of rank %u", rank->rank);

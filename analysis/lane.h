@@ -13,7 +13,10 @@
  * Needs no other rank: that c1 waited for one shows in the replay, when all ranks' lanes are there.
  *
  * Place:   rank_trace, step, phase, arrival -> [lane] -> match -> replay_graph.
- * Threads: any, for different ranks. Memory: 40 bytes for a post, a join and the end of a step; the
+ * Idle time that ends when the host launches at last is own work by its cause; what the host did
+ * meanwhile is told beside it, so that a replay can let the lane wait for as long as that takes there.
+ *
+ * Threads: any, for different ranks. Memory: 88 bytes for a post, a join and the end of a step; the
  *          trace's.
  */
 
@@ -29,6 +32,8 @@ struct rkt_lane_item {
     uint32_t
         work;     /* of a post or a join: index in the whole trace's works; host view: in buckets */
     uint8_t kind; /* enum rkt_replay_kind */
+    struct rkt_replay_host host; /* where launches are known */
+    int64_t host_idle_ns;        /* of own work: what host.bound_ns stands for as well */
 };
 
 /*

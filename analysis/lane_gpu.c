@@ -318,6 +318,19 @@ static enum rkt_status join(const struct finder *finder, int64_t gap_ns,
 
 /* ---- marks ---- */
 
+static enum rkt_status add_launch(const struct finder *finder, int64_t busy_until_ns,
+                                  const struct rkt_work *work)
+{
+    struct rkt_lane_launch launch = {
+        .called_ns = work->launch_start_ns,
+        .length_ns = work->launch_end_ns - work->launch_start_ns,
+        .gap_start_ns = work->start_ns < busy_until_ns ? work->start_ns : busy_until_ns,
+        .start_ns = work->start_ns,
+    };
+
+    return rkt_lane_add_launch(finder->draft, launch);
+}
+
 static enum rkt_status walk_works(const struct finder *finder, int64_t *ends_ns)
 {
     const struct rkt_rank_trace *trace = finder->trace;
@@ -338,6 +351,8 @@ static enum rkt_status walk_works(const struct finder *finder, int64_t *ends_ns)
             continue;
         if (work->start_ns > busy_until_ns)
             status = join(finder, busy_until_ns, work);
+        if (work->launch_start_ns != RKT_TIME_UNKNOWN && status == RKT_OK)
+            status = add_launch(finder, busy_until_ns, work);
         if (work->end_ns > busy_until_ns)
             busy_until_ns = work->end_ns;
     }

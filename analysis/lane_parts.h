@@ -5,9 +5,10 @@
 /*
  * lane_parts - what the files of lane share; for nobody else.
  *
- *   lane_gpu.c   pieces, joins and marks of a rank with GPU work
- *   lane_host.c  the same of one without: by its own marks and buckets
- *   lane.c       makes items of these
+ *   lane_gpu.c     pieces, joins, marks and launches of a rank with GPU work
+ *   lane_host.c    the same of one without: by its own marks and buckets
+ *   lane.c         makes items of these
+ *   lane_launch.c  how far the host was at each, and what hangs on it
  */
 
 #include "analysis/lane.h"
@@ -33,6 +34,14 @@ struct rkt_lane_mark {
     uint8_t kind; /* enum rkt_replay_kind */
 };
 
+/* A kernel or copy of the lane whose launch is known. */
+struct rkt_lane_launch {
+    int64_t called_ns;
+    int64_t length_ns;    /* of the call */
+    int64_t gap_start_ns; /* the lane had nothing to do from then to start_ns */
+    int64_t start_ns;
+};
+
 struct rkt_lane_draft {
     int64_t start_ns; /* where the first step begins */
     struct rkt_lane_piece *pieces;
@@ -44,6 +53,9 @@ struct rkt_lane_draft {
     struct rkt_lane_mark *marks; /* in any order */
     size_t mark_count;
     size_t mark_cap;
+    struct rkt_lane_launch *launches; /* by start of the work */
+    size_t launch_count;
+    size_t launch_cap;
 };
 
 /* All but the ends of steps, which are later than all else of their step; ends_ns has the earliest
@@ -59,5 +71,11 @@ enum rkt_status rkt_lane_add_piece(struct rkt_lane_draft *draft, int64_t start_n
                                    enum rkt_cause cause);
 enum rkt_status rkt_lane_add_wait(struct rkt_lane_draft *draft, int64_t start_ns, int64_t end_ns);
 enum rkt_status rkt_lane_add_mark(struct rkt_lane_draft *draft, struct rkt_lane_mark mark);
+enum rkt_status rkt_lane_add_launch(struct rkt_lane_draft *draft, struct rkt_lane_launch launch);
+
+/* Sets what items tell of the host. at_ns: by item, where the lane is after it. RKT_ERR_NOMEM only. */
+enum rkt_status rkt_lane_launches(const struct rkt_rank_trace *trace,
+                                  const struct rkt_lane_draft *draft, struct rkt_lane_item *items,
+                                  const int64_t *at_ns, size_t count);
 
 #endif

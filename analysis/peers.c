@@ -4,10 +4,14 @@
 #include <stdlib.h>
 
 #include "analysis/match_unit.h"
+#include "analysis/steady.h"
 
 /* FNV-1a */
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 #define HASH_FACTOR UINT64_C(0x100000001b3)
+
+/* A rank that is off by so many times the farthest that peers are does not just vary as they do. */
+#define ORDINARY_FACTOR 2
 
 struct stretch {
     size_t first_item;
@@ -33,9 +37,11 @@ struct value {
 struct rkt_peers {
     const struct rkt_result *result;
     const struct rkt_replay_graph_of_steps *graph;
+    const int64_t *own_ns;     /* by item */
     struct stretch *stretches; /* rank after rank */
     size_t stretch_count;
     struct place *places; /* step after step, peers together */
+    uint32_t *place_of;   /* [step * ranks + rank]: which of the step's places */
     struct value *values; /* room for a rank each, as the following */
     uint32_t *heads;      /* by group: its first value, and by value its next */
     uint32_t *nexts;
@@ -47,6 +53,7 @@ void rkt_peers_destroy(struct rkt_peers *peers)
         return;
     free(peers->stretches);
     free(peers->places);
+    free(peers->place_of);
     free(peers->values);
     free(peers->heads);
     free(peers->nexts);
@@ -106,7 +113,7 @@ static void divide_lane(struct rkt_peers *peers, uint32_t rank)
         const struct rkt_collective *collective = posted(peers, i);
         bool is_end = graph->items[i].kind == RKT_REPLAY_STEP_END;
 
-        stretch.own_ns += graph->own_ns[i];
+        stretch.own_ns += peers->own_ns[i];
         if (!collective && !is_end)
             continue;
         stretch.end_item = i + 1;
@@ -140,9 +147,20 @@ static int compare_places(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
+static void sort_places(struct rkt_peers *peers, size_t step)
+{
+    size_t rank_count = peers->graph->graph.rank_count;
+    struct place *places = &peers->places[step * rank_count];
+
+    qsort(places, rank_count, sizeof(*places), compare_places);
+    for (uint32_t i = 0; i < rank_count; i++)
+        peers->place_of[step * rank_count + places[i].rank] = i;
+}
+
 enum rkt_status rkt_peers_create(const struct rkt_result *result,
                                  const struct rkt_replay_graph_of_steps *graph,
-                                 struct rkt_peers **peers_out, struct rkt_error *err)
+                                 const int64_t *own_ns, struct rkt_peers **peers_out,
+                                 struct rkt_error *err)
 {
     struct rkt_peers *peers = calloc(1, sizeof(*peers));
     size_t rank_count = graph->graph.rank_count;
@@ -152,19 +170,22 @@ enum rkt_status rkt_peers_create(const struct rkt_result *result,
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to compare %zu ranks", rank_count);
     peers->result = result;
     peers->graph = graph;
+    peers->own_ns = own_ns;
     peers->stretches = calloc(graph->first_item[rank_count] + 1, sizeof(*peers->stretches));
     peers->places = calloc(rank_count * step_count + 1, sizeof(*peers->places));
     peers->values = calloc(rank_count + 1, sizeof(*peers->values));
     peers->heads = calloc(rank_count + 1, sizeof(*peers->heads));
     peers->nexts = calloc(rank_count + 1, sizeof(*peers->nexts));
-    if (!peers->stretches || !peers->places || !peers->values || !peers->heads || !peers->nexts) {
+    peers->place_of = calloc(rank_count * step_count + 1, sizeof(*peers->place_of));
+    if (!peers->stretches || !peers->places || !peers->place_of || !peers->values ||
+        !peers->heads || !peers->nexts) {
         rkt_peers_destroy(peers);
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to compare %zu ranks", rank_count);
     }
     for (uint32_t r = 0; r < rank_count; r++)
         divide_lane(peers, r);
     for (size_t s = 0; s < step_count; s++)
-        qsort(&peers->places[s * rank_count], rank_count, sizeof(*peers->places), compare_places);
+        sort_places(peers, s);
     *peers_out = peers;
     return RKT_OK;
 }
@@ -175,7 +196,7 @@ enum rkt_status rkt_peers_create(const struct rkt_result *result,
 static void set_length(const struct rkt_peers *peers, const struct stretch *stretch,
                        int64_t length_ns, int64_t *own_out)
 {
-    const int64_t *own_ns = peers->graph->own_ns;
+    const int64_t *own_ns = peers->own_ns;
     int64_t seen_ns = 0;
     int64_t given_ns = 0;
 
@@ -322,7 +343,7 @@ static void copy_own(const struct rkt_peers *peers, int64_t *own_out)
     const struct rkt_replay_graph_of_steps *graph = peers->graph;
 
     for (size_t i = 0; i < graph->first_item[graph->graph.rank_count]; i++)
-        own_out[i] = graph->own_ns[i];
+        own_out[i] = peers->own_ns[i];
 }
 
 static void compare_step(struct rkt_peers *peers, const struct place *all, const uint32_t *group_of,
@@ -378,4 +399,137 @@ void rkt_peers_mean(struct rkt_peers *peers, int64_t *own_out)
                 take_mean(peers, &all[i], count, k, own_out);
         }
     }
+}
+
+/* ---- as the rank varies ---- */
+
+/* The n-th stretch of a rank in the steps that consist of the same collectives as one of them. */
+struct series {
+    const struct rkt_peers *peers;
+    const struct place *like;
+    const int64_t *other_ns; /* by item */
+    size_t index;
+    int64_t *own_ns; /* room for a step each: of the stretch, in order of size */
+    int64_t *off_ns; /* against other_ns */
+    size_t count;
+    int64_t own_median_ns;
+    int64_t off_median_ns;
+};
+
+static const struct place *place_at(const struct rkt_peers *peers, size_t step, uint32_t rank)
+{
+    size_t first = step * peers->graph->graph.rank_count;
+
+    return &peers->places[first + peers->place_of[first + rank]];
+}
+
+static bool is_like(const struct place *a, const struct place *b)
+{
+    return a->count == b->count && a->signature == b->signature;
+}
+
+static int64_t off_of(const struct series *series, const struct stretch *stretch)
+{
+    int64_t off_ns = stretch->own_ns;
+
+    for (size_t i = stretch->first_item; i < stretch->end_item; i++)
+        off_ns -= series->other_ns[i];
+    return off_ns;
+}
+
+/* The stretch of the rank in a step; NULL where that is another kind of step. */
+static const struct stretch *stretch_at(const struct series *series, size_t step, uint32_t rank)
+{
+    const struct place *place = place_at(series->peers, step, rank);
+
+    if (!is_like(place, series->like))
+        return NULL;
+    return &series->peers->stretches[place->first + series->index];
+}
+
+static void find_medians(struct series *series, uint32_t rank)
+{
+    series->count = 0;
+    for (size_t s = 0; s < series->peers->graph->graph.step_count; s++) {
+        const struct stretch *stretch = stretch_at(series, s, rank);
+
+        if (!stretch)
+            continue;
+        series->own_ns[series->count] = stretch->own_ns;
+        series->off_ns[series->count++] = off_of(series, stretch);
+    }
+    series->own_median_ns = rkt_median_i64(series->own_ns, series->count);
+    series->off_median_ns = rkt_median_i64(series->off_ns, series->count);
+}
+
+static int64_t distance_ns(int64_t a, int64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* How far a peer ever is off from what it usually is. */
+static int64_t farthest_ns(struct series *series, const bool *is_other)
+{
+    const struct rkt_replay_graph *graph = &series->peers->graph->graph;
+    int64_t farthest = 0;
+
+    for (uint32_t r = 0; r < graph->rank_count; r++) {
+        if (is_other[r])
+            continue;
+        find_medians(series, r);
+        for (size_t s = 0; s < graph->step_count; s++) {
+            const struct stretch *stretch = stretch_at(series, s, r);
+            int64_t own_ns, off_ns;
+
+            if (!stretch)
+                continue;
+            own_ns = distance_ns(stretch->own_ns, series->own_median_ns);
+            off_ns = distance_ns(off_of(series, stretch), series->off_median_ns);
+            off_ns = off_ns < own_ns ? off_ns : own_ns;
+            farthest = off_ns > farthest ? off_ns : farthest;
+        }
+    }
+    return farthest;
+}
+
+static void vary(struct series *series, uint32_t rank, const bool *is_other, int64_t *own_out)
+{
+    int64_t farthest = farthest_ns(series, is_other);
+
+    find_medians(series, rank);
+    for (size_t s = 0; s < series->peers->graph->graph.step_count; s++) {
+        const struct stretch *stretch = stretch_at(series, s, rank);
+        int64_t off_ns, length_ns;
+
+        if (!stretch)
+            continue;
+        off_ns = off_of(series, stretch);
+        if (distance_ns(off_ns, series->off_median_ns) > ORDINARY_FACTOR * farthest)
+            continue;
+        length_ns = stretch->own_ns - series->off_median_ns;
+        set_length(series->peers, stretch, length_ns > 0 ? length_ns : 0, own_out);
+    }
+}
+
+enum rkt_status rkt_peers_vary(struct rkt_peers *peers, const bool *is_other, int64_t *own_out)
+{
+    size_t step_count = peers->graph->graph.step_count;
+    struct series series = {
+        .peers = peers,
+        .other_ns = own_out,
+        .own_ns = calloc(step_count + 1, sizeof(*series.own_ns)),
+        .off_ns = calloc(step_count + 1, sizeof(*series.off_ns)),
+    };
+    bool has_room = series.own_ns && series.off_ns;
+
+    for (uint32_t r = 0; r < peers->graph->graph.rank_count && has_room; r++) {
+        if (!is_other[r])
+            continue;
+        series.like = place_at(peers, step_count / 2, r);
+        for (series.index = 0; series.index < series.like->count; series.index++)
+            vary(&series, r, is_other, own_out);
+    }
+    free(series.own_ns);
+    free(series.off_ns);
+    return has_room ? RKT_OK : RKT_ERR_NOMEM;
 }

@@ -13,7 +13,10 @@
  *     rank 0   |--10--|P allreduce|--30--|P allreduce|-5-|E|     stretches 10 30 5
  *     rank 1   |--12--|P allreduce|--70--|P allreduce|-5-|E|               12 70 5
  *
- * Within a stretch the items keep their shares.
+ * A rank varies from step to step, the others at other times: one that is put at their median does not, and
+ * would wait for them more often than it does in truth. So it may keep that (vary).
+ *
+ * Within a stretch the items keep their shares. The work is that of the lane, or of its host.
  *
  * Threads: one at a time. Memory: its own, 24 bytes for a stretch.
  */
@@ -24,10 +27,11 @@
 
 struct rkt_peers;
 
-/* The graph stays as long. RKT_ERR_NOMEM only. */
+/* own_ns: by item. It and the graph stay as long. RKT_ERR_NOMEM only. */
 enum rkt_status rkt_peers_create(const struct rkt_result *result,
                                  const struct rkt_replay_graph_of_steps *graph,
-                                 struct rkt_peers **peers_out, struct rkt_error *err);
+                                 const int64_t *own_ns, struct rkt_peers **peers_out,
+                                 struct rkt_error *err);
 void rkt_peers_destroy(struct rkt_peers *peers); /* NULL is fine */
 
 /*
@@ -37,7 +41,15 @@ void rkt_peers_destroy(struct rkt_peers *peers); /* NULL is fine */
  */
 void rkt_peers_others(struct rkt_peers *peers, const uint32_t *group_of, int64_t *own_out);
 
-/* Likewise with the mean of all peers; a rank without keeps its own work. */
+/*
+ * Then, for the ranks of is_other: own_out is as long as the peers' that was, and what the rank's own
+ * stretch, in this step, is above or below what it usually is above theirs; but where it is off by over
+ * twice the farthest that any peer is, from its own and against the others. Thus a rank that is as fast as the
+ * others still varies as they do. RKT_ERR_NOMEM only.
+ */
+enum rkt_status rkt_peers_vary(struct rkt_peers *peers, const bool *is_other, int64_t *own_out);
+
+/* As rkt_peers_others with the mean of all peers; a rank without keeps its own work. */
 void rkt_peers_mean(struct rkt_peers *peers, int64_t *own_out);
 
 #endif

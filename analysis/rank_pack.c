@@ -111,11 +111,17 @@ static const struct rkt_packed_member DEVICE[] = {
     RKT_PACKED(struct rkt_event_device, pci_bus),   RKT_PACKED(struct rkt_event_device, pci_device),
 };
 
-HOLDS_ALL_OF(struct rkt_lane_item, 40);
+HOLDS_ALL_OF(struct rkt_lane_item, 88);
 static const struct rkt_packed_member LANE_ITEM[] = {
     RKT_PACKED_ARRAY(struct rkt_lane_item, own_ns),
     RKT_PACKED(struct rkt_lane_item, work),
     RKT_PACKED(struct rkt_lane_item, kind),
+    RKT_PACKED(struct rkt_lane_item, host.bound_ns),
+    RKT_PACKED(struct rkt_lane_item, host.own_ns),
+    RKT_PACKED(struct rkt_lane_item, host.lead_ns),
+    RKT_PACKED(struct rkt_lane_item, host.wait_ns),
+    RKT_PACKED(struct rkt_lane_item, host.wait_back),
+    RKT_PACKED(struct rkt_lane_item, host_idle_ns),
 };
 
 HOLDS_ALL_OF(struct rkt_interval, 16);

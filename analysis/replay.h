@@ -11,8 +11,13 @@
  *     b                                  |transfer|                  begins when both have posted
  *     lane 1   |---- own ----|P a|- own -|P b|    (J b)|- own -|E|   and their streams are free
  *
- * A rank is a lane: a row of items, each so much own work and then what its kind says. Nothing but
- * a join holds a lane up. Pure arithmetic on arrays; knows nothing of records.
+ * A rank is a lane: a row of items, each so much own work and then what its kind says. A join holds a
+ * lane up, and its host, which has to launch what the lane works on:
+ *
+ *     host     |--own--|l|--own--|l|-own-|l|  (its queue is full, or it synchronises: wait)  |-own-|l|
+ *     lane              bound >|== own ==|           |== own ==|                     bound >|== own ==|
+ *
+ * Pure arithmetic on arrays; knows nothing of records.
  *
  * Threads: one at a time. Memory: its own; the graph stays the caller's for as long as the replay.
  * Cost: create and run O(items + parts); the order of work is found once, in create.
@@ -25,6 +30,7 @@
 #include "common/status.h"
 
 #define RKT_REPLAY_NONE UINT32_MAX
+#define RKT_REPLAY_UNKNOWN INT64_MIN
 
 enum rkt_replay_kind {
     RKT_REPLAY_WORK,     /* no more than own work */
@@ -51,6 +57,17 @@ struct rkt_replay_part {
     bool takes;
 };
 
+/* Where the host of an item's rank is: at the last launch of what the lane works on up to the item. */
+struct rkt_replay_host {
+    int64_t bound_ns; /* own work ends no earlier after where the host was at the item before; or
+                       * RKT_REPLAY_UNKNOWN */
+    int64_t own_ns;   /* of the host, from there to where it is at this item; RKT_REPLAY_UNKNOWN: it
+                       * is as far ahead of the lane as in the run */
+    int64_t lead_ns;  /* by which it is ahead of the lane in the run; RKT_REPLAY_UNKNOWN */
+    int64_t wait_ns;  /* it is here no earlier after the item wait_back items before, ... */
+    uint32_t wait_back; /* ... unless that is 0 */
+};
+
 struct rkt_replay_graph {
     size_t rank_count;
     size_t step_count;                   /* as many STEP_ENDs has each rank */
@@ -62,11 +79,14 @@ struct rkt_replay_graph {
 };
 
 struct rkt_replay_inputs {
-    const int64_t *own_ns;      /* by item, not negative */
-    const int64_t *other_ns;    /* by item: in its place for the ranks of is_other; or NULL */
-    const bool *is_other;       /* by rank */
-    const int64_t *transfer_ns; /* by event; NULL: all 0 */
-    const int64_t *start_ns;    /* by rank: where its lane begins; NULL: all at 0 */
+    const int64_t *own_ns;   /* by item, not negative */
+    const int64_t *other_ns; /* by item: in its place for the ranks of is_other; or NULL */
+    const bool *is_other;    /* by rank */
+    const struct rkt_replay_host *hosts; /* by item; NULL: no host holds its lane up */
+    const int64_t *other_host_ns;        /* by item: as other_ns, for the hosts' own work */
+    bool others_wait;                    /* the hosts of is_other, too, wait as they did */
+    const int64_t *transfer_ns;          /* by event; NULL: all 0 */
+    const int64_t *start_ns;             /* by rank: where its lane begins; NULL: all at 0 */
 };
 
 struct rkt_replay;

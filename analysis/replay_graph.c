@@ -147,6 +147,7 @@ static void copy_lane(struct maker *maker, uint32_t rank, size_t *count)
 {
     const struct rkt_rank_trace *trace = rank_of(maker, rank)->trace;
     struct rkt_replay_graph_of_steps *out = maker->out;
+    bool is_host_known = false; /* without, idle time stays the lane's */
     size_t first, end;
 
     find_lane(maker, rank, &first, &end);
@@ -157,7 +158,11 @@ static void copy_lane(struct maker *maker, uint32_t rank, size_t *count)
 
         out->items[*count] = (struct rkt_replay_item){item->work, item->kind};
         out->sources[*count] = item;
-        out->own_ns[*count] = rkt_lane_own_ns(item);
+        out->own_ns[*count] = rkt_lane_own_ns(item) - (is_host_known ? item->host_idle_ns : 0);
+        is_host_known |= item->host.lead_ns != RKT_REPLAY_UNKNOWN;
+        out->hosts[*count] = item->host;
+        if (item->host.own_ns != RKT_REPLAY_UNKNOWN)
+            out->host_own_ns[*count] = item->host.own_ns;
         if (item->kind != RKT_REPLAY_POST)
             continue;
         maker->posts[maker->post_count] = make_post(maker, rank, item->work);
@@ -490,6 +495,8 @@ static bool allocate(struct maker *maker, size_t item_count, size_t post_count)
     out->items = calloc(item_count + 1, sizeof(*out->items));
     out->sources = calloc(item_count + 1, sizeof(struct rkt_lane_item *));
     out->own_ns = calloc(item_count + 1, sizeof(*out->own_ns));
+    out->hosts = calloc(item_count + 1, sizeof(*out->hosts));
+    out->host_own_ns = calloc(item_count + 1, sizeof(*out->host_own_ns));
     out->first_item = calloc(rank_count + 1, sizeof(*out->first_item));
     out->start_ns = calloc(rank_count + 1, sizeof(*out->start_ns));
     out->parts = calloc(post_count + 1, sizeof(*out->parts));
@@ -499,9 +506,10 @@ static bool allocate(struct maker *maker, size_t item_count, size_t post_count)
     maker->events = calloc(maker->result->collective_count + 1, sizeof(*maker->events));
     maker->posts = calloc(post_count + 1, sizeof(*maker->posts));
     maker->first_post = calloc(rank_count + 1, sizeof(*maker->first_post));
-    return out->items && out->sources && out->own_ns && out->first_item && out->start_ns &&
-           out->parts && out->first_part && out->collective_of && out->transfer_ns &&
-           maker->events && maker->posts && maker->first_post;
+    return out->items && out->sources && out->own_ns && out->hosts && out->host_own_ns &&
+           out->first_item && out->start_ns && out->parts && out->first_part &&
+           out->collective_of && out->transfer_ns && maker->events && maker->posts &&
+           maker->first_post;
 }
 
 static enum rkt_status make(struct maker *maker, struct rkt_error *err)
@@ -527,7 +535,11 @@ static enum rkt_status make(struct maker *maker, struct rkt_error *err)
     out->graph.parts = out->parts;
     out->graph.first_part = out->first_part;
     out->measured = (struct rkt_replay_inputs){
-        .own_ns = out->own_ns, .transfer_ns = out->transfer_ns, .start_ns = out->start_ns};
+        .own_ns = out->own_ns,
+        .hosts = out->hosts,
+        .transfer_ns = out->transfer_ns,
+        .start_ns = out->start_ns,
+    };
     return RKT_OK;
 }
 
@@ -576,6 +588,8 @@ void rkt_replay_graph_destroy(struct rkt_replay_graph_of_steps *graph)
     free(graph->first_part);
     free(graph->collective_of);
     free(graph->own_ns);
+    free(graph->hosts);
+    free(graph->host_own_ns);
     free(graph->transfer_ns);
     free(graph->start_ns);
     free(graph);

@@ -42,11 +42,13 @@ struct rkt_replay_graph_of_steps {
     struct rkt_replay_part *parts;
     size_t *first_part;
     uint32_t *collective_of;           /* by event; RKT_NO_COLLECTIVE */
-    struct rkt_replay_inputs measured; /* of this run; the following three */
-    int64_t *own_ns;
+    struct rkt_replay_inputs measured; /* of this run; the following four */
+    int64_t *own_ns;                   /* idle time that the host's work stands for left out */
+    struct rkt_replay_host *hosts;
     int64_t *transfer_ns;
     int64_t *start_ns;
-    size_t weak_count; /* events that were matched weakly */
+    int64_t *host_own_ns; /* by item: of hosts */
+    size_t weak_count;    /* events that were matched weakly */
 };
 
 /* Every compared rank has a lane. RKT_ERR_NOMEM, or RKT_ERR_RANGE past 2^32 items. */

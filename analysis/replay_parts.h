@@ -31,10 +31,12 @@ struct rkt_replay {
     struct rkt_replay_graph graph;
     struct rkt_replay_order order;
     /* of the last run */
-    int64_t *lane_ns;  /* by rank: how far it is */
-    int64_t *after_ns; /* by item: its lane after it */
-    int64_t *post_ns;  /* by part */
-    int64_t *end_ns;   /* by part */
+    int64_t *lane_ns;    /* by rank: how far it is */
+    int64_t *host_ns;    /* by rank: where its host is; RKT_REPLAY_UNKNOWN */
+    int64_t *own_end_ns; /* by item: the end of its own work */
+    int64_t *after_ns;   /* by item: its lane after it */
+    int64_t *post_ns;    /* by part */
+    int64_t *end_ns;     /* by part */
 };
 
 /* The graph is on loan. RKT_ERR_INVALID as rkt_replay_create. */

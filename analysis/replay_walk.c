@@ -46,7 +46,7 @@ static struct place before_item(const struct walk *walk, uint32_t at)
     bool is_first = at == replay->graph.first_item[rank];
     int64_t begin_ns =
         is_first ? rkt_replay_start_of(walk->path->inputs, rank) : replay->after_ns[at - 1];
-    int64_t end_ns = begin_ns + rkt_replay_own_of(walk->path->inputs, at, rank);
+    int64_t end_ns = replay->own_end_ns[at];
 
     if (item->kind == RKT_REPLAY_JOIN && replay->end_ns[item->part] > end_ns)
         return at_part(replay, item->part);

@@ -83,6 +83,16 @@ static void fill_sums(const struct judge *judge, struct rkt_whatif *whatif)
     whatif->waste = 1 - 1 / whatif->slowdown;
 }
 
+/* What is told: with the candidate's own variation left, where that was found over all steps. */
+static int64_t mean_gain_ns(const struct judge *judge, size_t candidate)
+{
+    const struct rkt_whatif_runs *runs = judge->runs;
+
+    if (runs->varied_count[candidate] == 0 || runs->varied_count[candidate] != judge->row_count)
+        return judge->stats[candidate].mean_ns;
+    return runs->varied_sum_ns[candidate] / (int64_t)judge->row_count;
+}
+
 static void fill_stats(struct judge *judge)
 {
     for (size_t c = 0; c < judge->runs->candidate_count; c++) {
@@ -96,7 +106,7 @@ static void fill_stats(struct judge *judge)
         }
         judge->stats[c] = rkt_gain_stats_of(judge->room, known);
         if (c < judge->result->rank_count && known > 0)
-            judge->result->ranks[c].gain_ns = judge->stats[c].mean_ns;
+            judge->result->ranks[c].gain_ns = mean_gain_ns(judge, c);
     }
 }
 
@@ -156,7 +166,6 @@ static void name_rank(const struct judge *judge, struct rkt_straggler *straggler
     if (judge->row_count >= RKT_STRAGGLER_STEPS_MIN)
         straggler->steps_in_all = (uint32_t)judge->row_count;
     for (uint32_t r = 0; r < judge->result->rank_count; r++) {
-        const struct rkt_gain_stats *stats = &judge->stats[r];
         size_t usual = 0, named = 0;
         bool is_persistent;
 
@@ -174,7 +183,7 @@ static void name_rank(const struct judge *judge, struct rkt_straggler *straggler
         straggler->is_persistent = is_persistent;
         straggler->rank = r;
         straggler->step_count = (uint32_t)usual;
-        straggler->gain_ns = stats->mean_ns;
+        straggler->gain_ns = mean_gain_ns(judge, r);
     }
 }
 
@@ -257,7 +266,7 @@ static enum rkt_status name_group(const struct judge *judge, struct rkt_straggle
                                    .name = name,
                                    .ranks = ranks,
                                    .rank_count = group->rank_count,
-                                   .gain_ns = judge->stats[best].mean_ns,
+                                   .gain_ns = mean_gain_ns(judge, best),
                                    .step_count = (uint32_t)usual_of_group(judge, best)};
     straggler->is_found = true;
     straggler->is_persistent =

@@ -2,6 +2,7 @@
 #include "analysis/whatif_runs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/gain_stats.h"
 #include "analysis/peers.h"
@@ -28,7 +29,11 @@ struct span {
     struct rkt_replay_graph_of_steps *graph;
     struct rkt_replay *replay;
     struct rkt_peers *peers;
-    int64_t *other_ns; /* by item */
+    struct rkt_peers *host_peers;
+    int64_t *other_ns;      /* by item */
+    int64_t *other_host_ns; /* likewise, of the hosts */
+    int64_t *varied_ns;     /* as these, but that they vary */
+    int64_t *varied_host_ns;
     int64_t *ends_ns;  /* of a run */
     int64_t *steps_ns; /* by row of the span: T of a run */
     uint32_t *group_of;
@@ -157,6 +162,13 @@ static int64_t *usual_transfers(const struct span *span)
     return usual_ns;
 }
 
+static void set_others(const struct span *span, struct rkt_replay_inputs *inputs)
+{
+    inputs->other_ns = span->other_ns;
+    inputs->other_host_ns = span->other_host_ns;
+    inputs->is_other = span->is_other;
+}
+
 static enum rkt_status run_others(struct span *span)
 {
     struct rkt_replay_inputs inputs = span->graph->measured;
@@ -168,24 +180,74 @@ static enum rkt_status run_others(struct span *span)
     run(span, &inputs);
     keep(span, span->runs->inst_ns);
     rkt_peers_mean(span->peers, span->other_ns);
-    inputs.own_ns = span->other_ns;
+    rkt_peers_mean(span->host_peers, span->other_host_ns);
+    set_others(span, &inputs);
+    inputs.others_wait = true;
     inputs.transfer_ns = usual_ns;
+    for (size_t r = 0; r < span->graph->graph.rank_count; r++)
+        span->is_other[r] = true;
     run(span, &inputs);
     keep(span, span->runs->ideal_ns);
+    for (size_t r = 0; r < span->graph->graph.rank_count; r++)
+        span->is_other[r] = false;
     free(usual_ns);
     return RKT_OK;
 }
 
 /* ---- gains ---- */
 
+/* Whether it gains enough in over half of the steady steps to be named. */
+static bool may_be_named(const struct span *span, size_t candidate)
+{
+    const struct rkt_whatif_runs *runs = span->runs;
+    size_t steady = 0, usual = 0;
+
+    for (size_t s = 0; s < span->graph->rows.count; s++) {
+        size_t row = span->graph->rows.first + s;
+
+        if (!rkt_step_row_is_steady(span->steps, row))
+            continue;
+        steady++;
+        usual += (double)runs->gain_ns[row * runs->candidate_count + candidate] >
+                 RKT_GAIN_SHARE_MIN * (double)runs->replay_ns[row];
+    }
+    return usual * 2 > steady;
+}
+
+/* As run_gain, but that the candidate's ranks vary as they do. */
+static enum rkt_status run_varied(struct span *span, size_t candidate)
+{
+    const struct rkt_replay_graph_of_steps *graph = span->graph;
+    size_t item_count = graph->first_item[graph->graph.rank_count];
+    struct rkt_replay_inputs inputs = graph->measured;
+    struct rkt_whatif_runs *runs = span->runs;
+
+    memcpy(span->varied_ns, span->other_ns, item_count * sizeof(*span->varied_ns));
+    memcpy(span->varied_host_ns, span->other_host_ns, item_count * sizeof(*span->varied_host_ns));
+    if (rkt_peers_vary(span->peers, span->is_other, span->varied_ns) != RKT_OK ||
+        rkt_peers_vary(span->host_peers, span->is_other, span->varied_host_ns) != RKT_OK)
+        return RKT_ERR_NOMEM;
+    inputs.other_ns = span->varied_ns;
+    inputs.other_host_ns = span->varied_host_ns;
+    inputs.is_other = span->is_other;
+    run(span, &inputs);
+    for (size_t s = 0; s < graph->rows.count; s++) {
+        if (!rkt_step_row_is_steady(span->steps, graph->rows.first + s))
+            continue;
+        runs->varied_sum_ns[candidate] +=
+            runs->replay_ns[graph->rows.first + s] - span->steps_ns[s];
+        runs->varied_count[candidate]++;
+    }
+    return RKT_OK;
+}
+
 /* is_other is set for the ranks of the candidate. */
-static void run_gain(struct span *span, size_t candidate)
+static enum rkt_status run_gain(struct span *span, size_t candidate)
 {
     struct rkt_replay_inputs inputs = span->graph->measured;
     struct rkt_whatif_runs *runs = span->runs;
 
-    inputs.other_ns = span->other_ns;
-    inputs.is_other = span->is_other;
+    set_others(span, &inputs);
     run(span, &inputs);
     for (size_t s = 0; s < span->graph->rows.count; s++) {
         size_t row = span->graph->rows.first + s;
@@ -193,6 +255,7 @@ static void run_gain(struct span *span, size_t candidate)
         runs->gain_ns[row * runs->candidate_count + candidate] =
             runs->replay_ns[row] - span->steps_ns[s];
     }
+    return may_be_named(span, candidate) ? run_varied(span, candidate) : RKT_OK;
 }
 
 static int compare_bounds(const void *a, const void *b)
@@ -205,6 +268,11 @@ static int compare_bounds(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
+static int64_t positive(int64_t ns)
+{
+    return ns > 0 ? ns : 0;
+}
+
 static double find_bound(const struct span *span, uint32_t rank)
 {
     const struct rkt_replay_graph_of_steps *graph = span->graph;
@@ -213,8 +281,8 @@ static double find_bound(const struct span *span, uint32_t rank)
     double most = 0;
 
     for (size_t i = graph->first_item[rank]; i < graph->first_item[rank + 1]; i++) {
-        if (graph->own_ns[i] > span->other_ns[i])
-            sum_ns += graph->own_ns[i] - span->other_ns[i];
+        sum_ns += positive(graph->own_ns[i] - span->other_ns[i]) +
+                  positive(graph->host_own_ns[i] - span->other_host_ns[i]);
         if (graph->items[i].kind != RKT_REPLAY_STEP_END)
             continue;
         if ((double)sum_ns > most * (double)*replay_ns)
@@ -232,23 +300,32 @@ static void find_bounds(struct span *span)
     qsort(span->bounds, span->graph->graph.rank_count, sizeof(*span->bounds), compare_bounds);
 }
 
-static void run_ranks(struct span *span)
+/* group_of is set. */
+static void find_others(struct span *span)
+{
+    rkt_peers_others(span->peers, span->group_of, span->other_ns);
+    rkt_peers_others(span->host_peers, span->group_of, span->other_host_ns);
+}
+
+static enum rkt_status run_ranks(struct span *span)
 {
     size_t rank_count = span->graph->graph.rank_count;
+    enum rkt_status status = RKT_OK;
 
     for (uint32_t r = 0; r < rank_count; r++)
         span->group_of[r] = r;
-    rkt_peers_others(span->peers, span->group_of, span->other_ns);
+    find_others(span);
     find_bounds(span);
-    for (size_t i = 0; i < rank_count && i < span->tried_max; i++) {
+    for (size_t i = 0; i < rank_count && i < span->tried_max && status == RKT_OK; i++) {
         uint32_t rank = span->bounds[i].rank;
 
         if (i >= TRIED_MIN && span->bounds[i].most < RKT_GAIN_SHARE_MIN)
             break;
         span->is_other[rank] = true;
-        run_gain(span, span->graph->ranks[rank]);
+        status = run_gain(span, span->graph->ranks[rank]);
         span->is_other[rank] = false;
     }
+    return status;
 }
 
 /* The rank of the graph at this position of the result. */
@@ -271,18 +348,23 @@ static bool is_tried(const struct span *span, const struct rkt_rank_group *group
     return is_tried;
 }
 
-static void run_group(struct span *span, const struct rkt_rank_group *group, size_t candidate)
+static enum rkt_status run_group(struct span *span, const struct rkt_rank_group *group,
+                                 size_t candidate)
 {
+    enum rkt_status status;
+
     for (size_t i = 0; i < group->rank_count; i++)
         span->is_other[graph_rank(span, group->ranks[i])] = true;
-    run_gain(span, candidate);
+    status = run_gain(span, candidate);
     for (size_t i = 0; i < group->rank_count; i++)
         span->is_other[graph_rank(span, group->ranks[i])] = false;
+    return status;
 }
 
-static void run_grouping(struct span *span, size_t grouping)
+static enum rkt_status run_grouping(struct span *span, size_t grouping)
 {
     const struct rkt_rank_groups *groups = span->groups;
+    enum rkt_status status = RKT_OK;
     uint32_t number = 0;
 
     for (size_t r = 0; r < span->graph->graph.rank_count; r++)
@@ -294,11 +376,12 @@ static void run_grouping(struct span *span, size_t grouping)
             span->group_of[graph_rank(span, groups->items[g].ranks[i])] = number;
         number++;
     }
-    rkt_peers_others(span->peers, span->group_of, span->other_ns);
-    for (size_t g = 0; g < groups->count; g++) {
+    find_others(span);
+    for (size_t g = 0; g < groups->count && status == RKT_OK; g++) {
         if (groups->items[g].grouping == grouping && is_tried(span, &groups->items[g]))
-            run_group(span, &groups->items[g], span->result->rank_count + g);
+            status = run_group(span, &groups->items[g], span->result->rank_count + g);
     }
+    return status;
 }
 
 /* ---- a span ---- */
@@ -306,9 +389,13 @@ static void run_grouping(struct span *span, size_t grouping)
 static void release_span(struct span *span)
 {
     rkt_peers_destroy(span->peers);
+    rkt_peers_destroy(span->host_peers);
     rkt_replay_destroy(span->replay);
     rkt_replay_graph_destroy(span->graph);
     free(span->other_ns);
+    free(span->other_host_ns);
+    free(span->varied_ns);
+    free(span->varied_host_ns);
     free(span->ends_ns);
     free(span->steps_ns);
     free(span->group_of);
@@ -321,18 +408,26 @@ static enum rkt_status make_span(struct span *span, struct rkt_error *err)
     const struct rkt_replay_graph *graph = &span->graph->graph;
     size_t item_count = graph->first_item[graph->rank_count];
     uint64_t work = item_count + graph->first_part[graph->event_count] + 1;
+    enum rkt_status status;
 
     span->other_ns = calloc(item_count + 1, sizeof(*span->other_ns));
+    span->other_host_ns = calloc(item_count + 1, sizeof(*span->other_host_ns));
+    span->varied_ns = calloc(item_count + 1, sizeof(*span->varied_ns));
+    span->varied_host_ns = calloc(item_count + 1, sizeof(*span->varied_host_ns));
     span->ends_ns = calloc(graph->step_count * graph->rank_count + 1, sizeof(*span->ends_ns));
     span->steps_ns = calloc(graph->step_count + 1, sizeof(*span->steps_ns));
     span->group_of = calloc(graph->rank_count + 1, sizeof(*span->group_of));
     span->is_other = calloc(graph->rank_count + 1, sizeof(*span->is_other));
     span->bounds = calloc(graph->rank_count + 1, sizeof(*span->bounds));
     span->tried_max = WORK_MAX / work > TRIED_MIN ? (size_t)(WORK_MAX / work) : TRIED_MIN;
-    if (!span->other_ns || !span->ends_ns || !span->steps_ns || !span->group_of ||
-        !span->is_other || !span->bounds)
+    if (!span->other_ns || !span->other_host_ns || !span->varied_ns || !span->varied_host_ns ||
+        !span->ends_ns || !span->steps_ns || !span->group_of || !span->is_other || !span->bounds)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to replay %zu steps", graph->step_count);
-    return rkt_peers_create(span->result, span->graph, &span->peers, err);
+    status = rkt_peers_create(span->result, span->graph, span->graph->own_ns, &span->peers, err);
+    if (status != RKT_OK)
+        return status;
+    return rkt_peers_create(span->result, span->graph, span->graph->host_own_ns, &span->host_peers,
+                            err);
 }
 
 /* A span that cannot be replayed is no failure of ours. */
@@ -356,10 +451,11 @@ static enum rkt_status run_span(struct span *span, struct rkt_error *err)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to replay collectives");
     if (span->graph->graph.rank_count < 2)
         return RKT_OK;
-    run_ranks(span);
-    for (size_t i = 0; i < span->groups->grouping_count && i < span->tried_max; i++)
-        run_grouping(span, i);
-    return RKT_OK;
+    status = run_ranks(span);
+    for (size_t i = 0; i < span->groups->grouping_count && i < span->tried_max && status == RKT_OK;
+         i++)
+        status = run_grouping(span, i);
+    return status == RKT_OK ? RKT_OK : rkt_fail(err, status, "no memory to compare ranks");
 }
 
 static void count_events(const struct rkt_replay_graph_of_steps *graph,
@@ -400,6 +496,8 @@ void rkt_whatif_runs_release(struct rkt_whatif_runs *runs)
     free(runs->inst_ns);
     free(runs->ideal_ns);
     free(runs->gain_ns);
+    free(runs->varied_sum_ns);
+    free(runs->varied_count);
     free(runs->path.rank_ns);
     free(runs->path.pieces);
     *runs = (struct rkt_whatif_runs){0};
@@ -414,9 +512,11 @@ static enum rkt_status init_runs(struct rkt_whatif_runs *runs, size_t row_count,
     runs->inst_ns = calloc(row_count + 1, sizeof(*runs->inst_ns));
     runs->ideal_ns = calloc(row_count + 1, sizeof(*runs->ideal_ns));
     runs->gain_ns = calloc(row_count + 1, (candidate_count + 1) * sizeof(*runs->gain_ns));
+    runs->varied_sum_ns = calloc(candidate_count + 1, sizeof(*runs->varied_sum_ns));
+    runs->varied_count = calloc(candidate_count + 1, sizeof(*runs->varied_count));
     runs->path.rank_ns = calloc(candidate_count + 1, sizeof(*runs->path.rank_ns));
-    if (!runs->path.rank_ns || !runs->replay_ns || !runs->inst_ns || !runs->ideal_ns ||
-        !runs->gain_ns)
+    if (!runs->path.rank_ns || !runs->varied_sum_ns || !runs->varied_count || !runs->replay_ns ||
+        !runs->inst_ns || !runs->ideal_ns || !runs->gain_ns)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to replay %zu steps", row_count);
     for (size_t i = 0; i < row_count; i++)
         runs->replay_ns[i] = runs->inst_ns[i] = runs->ideal_ns[i] = RKT_NA;

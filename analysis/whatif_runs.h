@@ -6,6 +6,9 @@
  * whatif_runs - the replays behind rkt_whatif: a table of what each change would gain in each step.
  *
  * Place:   replay_graph, peers -> [whatif_runs] -> whatif.
+ * Of whom it may be that they hold the others up the gain is found once more: as they would be if they
+ * varied from step to step as they do (peers.h).
+ *
  * Threads: one at a time. Memory: its own, 8 bytes x steps x (ranks + groups).
  */
 
@@ -42,6 +45,8 @@ struct rkt_whatif_runs {
     int64_t *inst_ns;
     int64_t *ideal_ns;
     int64_t *gain_ns;              /* [row * candidate_count + candidate] */
+    int64_t *varied_sum_ns;        /* by candidate: gains that leave its variation, ... */
+    size_t *varied_count;          /* ... over so many steady rows */
     struct rkt_critical_path path; /* of the measured run, over steady rows */
     size_t shown_row;              /* whose pieces it has */
     size_t event_count;

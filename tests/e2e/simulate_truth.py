@@ -22,8 +22,7 @@ ESTIMATE_OFF_MAX = 0.01  # of a step
 BOUND_NS_MAX = 50_000
 PAIR_NS_MAX = 100
 CLOCK_MHZ = 1980
-HOST_FAULTS = ("slow-input", "slow-host", "device-alloc")
-HOST_BOUND_OFF_MAX = 0.1
+SPREAD_OFF_MAX = 0.03
 FUNCTIONS = {("data", "AllReduce"), ("tensor", "AllReduce"), ("link", "SendRecv"), ("expert", "AllToAll")}
 
 
@@ -226,10 +225,8 @@ def add_efficiency(rows, job, scenario, report, truth):
     rows.near("misses the steps by", 0, report["replay"]["miss"], ESTIMATE_OFF_MAX)
     without = [fault for fault in scenario.faults if not fault.startswith("slow-link")]
     instant = job.simulate(scenario.settings + ["bandwidth=900000GB", "collective=0ns"], without)
-    # metrics.md, Replay, blind spots: a host that the device does not wait for in truth
-    limit = HOST_BOUND_OFF_MAX if any(fault.startswith(HOST_FAULTS) for fault in scenario.faults) else ESTIMATE_OFF_MAX
     rows.near("without transfers, ns a step", longest_ns(instant, numbers), report["replay"]["inst_ns"] / len(numbers),
-              limit * total_ns / len(numbers))
+              ESTIMATE_OFF_MAX * total_ns / len(numbers))
 
 
 def ranks_of(fault):
@@ -259,6 +256,56 @@ def add_straggler(rows, job, scenario, report, truth):
             rows.near("clock, MHz", known, straggler["gpu"] and straggler["gpu"]["sm_clock_mhz"], 1)
 
 
+# What a rank has more of, dealt out to all: the same as each rank at the mean of all.
+DEALT = ("slow-compute", "extra-work", "slow-input", "slow-host", "device-alloc", "pageable-copy", "launch-gaps")
+
+
+def deal_out(fault, ranks, rank_count):
+    """The fault on all ranks, so that they bear the same together."""
+    words = [word for word in fault.split() if not word.startswith("rank=")]
+    amount = next(word for word in words if word.startswith("amount="))
+    number = amount[len("amount="):]
+    unit = number.lstrip("0123456789")
+    factor = {"ms": 1_000_000, "us": 1000, "MiB": 2**20}[unit]
+    dealt = int(number[:-len(unit)]) * factor * len(ranks) // rank_count
+    return " ".join(words).replace(amount, f"amount={dealt}{'B' if unit == 'MiB' else 'ns'}")
+
+
+def add_slowdown(rows, job, scenario, report, truth):
+    """Of data parallel ranks of one speed; transfers are as they should be."""
+    faults = scenario.faults
+    if any(word == "ranks=1" or word.startswith(("tp=", "pp=")) for word in scenario.settings):
+        return
+    if not all(fault.startswith(DEALT) or ranks_of(fault) is None for fault in faults):
+        return
+    numbers = [step["number"] for step in report["replay"]["steps"]]
+    ideal = job.simulate(scenario.settings, [fault if ranks_of(fault) is None else
+                                             deal_out(fault, ranks_of(fault), truth["rank_count"]) for fault in faults])
+    known = longest_ns(truth, numbers) / longest_ns(ideal, numbers)
+    # metrics.md, Replay, blind spots: host time between launches of one stretch
+    limit = SPREAD_OFF_MAX if any(fault.startswith("launch-gaps rank") for fault in faults) else ESTIMATE_OFF_MAX
+    rows.near("slowdown S", known, report["replay"]["slowdown"], limit * known)
+    rows.near("waste", 1 - 1 / known, report["replay"]["waste"], limit)
+
+
+def add_compute_kind(rows, scenario, report, truth):
+    """Whether kernels are slower, or more of them, and by how much."""
+    faults = [fault for fault in truth["faults"] if fault["kind"] in ("slow-compute", "extra-work", "throttled")]
+    if not scenario.named or scenario.named[1] != "compute" or len(faults) != 1:
+        return
+    fault, compute = faults[0], report["straggler"]["compute"]
+    rows.same("of compute", "more kernels" if fault["kind"] == "extra-work" else "slower", compute["kind"])
+    rows.near("kernels more", fault["kind"] == "extra-work", compute["kernel_count"] - compute["others_kernel_count"], 0)
+    rows.near("of other shapes, ns", 0, compute["other_shapes_ns"], 0)
+    if fault["kind"] == "throttled":
+        rows.near("slowdown of kernels", 1 + fault["amount"] / 1e6, compute["slowdown"], ESTIMATE_OFF_MAX)
+        return
+    slower, more = (0, fault["amount"]) if fault["kind"] == "extra-work" else (fault["amount"], 0)
+    useful_ns = truth["steps"][-1]["ranks"][fault["first_rank"]]["compute_ns"]
+    rows.near("slower by, ns", slower, compute["slower_ns"], ESTIMATE_OFF_MAX * useful_ns)
+    rows.near("more kernels by, ns", more, compute["more_kernels_ns"], 0)
+
+
 def add_findings(rows, job, scenario, report, truth):
     if scenario.found is None:
         return
@@ -284,6 +331,8 @@ def walk(job, scenario):
     add_clocks(rows, report, truth)
     add_efficiency(rows, job, scenario, report, truth)
     add_straggler(rows, job, scenario, report, truth)
+    add_compute_kind(rows, scenario, report, truth)
+    add_slowdown(rows, job, scenario, report, truth)
     add_findings(rows, job, scenario, report, truth)
     return rows
 

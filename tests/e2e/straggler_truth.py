@@ -122,6 +122,12 @@ def check_known(job):
     return failures
 
 
+def has_common_steps(report):
+    """Where records begin at different times, a rank may have none, or all too few in common."""
+    return all(len(rank["steps"]) >= STEPS_MIN for rank in report["ranks"]) and \
+        len(report["replay"]["steps"]) >= STEPS_MIN
+
+
 def run_faulty(job, chance):
     """One job whose fault costs enough; how it was judged, and what it was."""
     kind = chance.choice(sorted(CAUSES))
@@ -132,8 +138,8 @@ def run_faulty(job, chance):
         truth = job.simulate(settings + [fault])
         later = later_steps(clean)
         report = job.report()
-        if len(report["replay"]["steps"]) < STEPS_MIN:
-            continue  # records of all ranks have too little in common
+        if not has_common_steps(report):
+            continue
         if step_ns(truth, later) - step_ns(clean, later) >= EFFECT_MIN * step_ns(truth, later):
             return judge(report, clean, truth), kind, settings + [fault]
 

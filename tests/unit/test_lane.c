@@ -130,6 +130,87 @@ static void a_host_that_launches_late_holds_itself_up(void **state)
     fake_run_release(&run);
 }
 
+/* The item's part of what the replay lets the host hold up; us. */
+static void assert_host(const struct fake_run *run, size_t at, struct rkt_replay_host want_us,
+                        int64_t idle_us)
+{
+    const struct rkt_lane_item *item = &run->traces[0].lane[at];
+
+    if (item->host.bound_ns != want_us.bound_ns * US || item->host.own_ns != want_us.own_ns * US ||
+        item->host.lead_ns != want_us.lead_ns * US || item->host.wait_ns != want_us.wait_ns * US ||
+        item->host.wait_back != want_us.wait_back || item->host_idle_ns != idle_us * US)
+        fail_msg("item %zu: bound %lld, own %lld, lead %lld, wait %lld after %u, idle %lld", at,
+                 (long long)item->host.bound_ns, (long long)item->host.own_ns,
+                 (long long)item->host.lead_ns, (long long)item->host.wait_ns, item->host.wait_back,
+                 (long long)item->host_idle_ns);
+}
+
+/*
+ *     launches    1    15          35        60 (before: in a blocking call from 42 to 55)
+ *     compute     |==2..20==|==20..30==|        |==38..50==|           |==65..70==|
+ *     marks                                  P 36           E                       E
+ */
+static void a_host_is_where_it_launched_last(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 1);
+    (void)fake_add_step(&run, 0, 0, 50 * US);
+    (void)fake_add_step(&run, 0, 50 * US, 70 * US);
+    compute(&run, 1, 2, 20);
+    compute(&run, 15, 20, 30);
+    compute(&run, 35, 38, 50);
+    (void)all_reduce(&run, 35, 37, 45); /* ready when it is launched, at 36 */
+    compute(&run, 60, 65, 70);
+    fake_add_call(&run, 0, RKT_CALL_BLOCKING, "cudaDeviceSynchronize", 42 * US, 55 * US);
+    for (size_t i = 0; i < 4; i++)
+        run.traces[0].works[i].step = 0;
+    run.traces[0].works[4].step = 1;
+    assert_int_equal(
+        rkt_time_sort(run.traces[0].works, 5, sizeof(struct rkt_work), RKT_BY_START_END), RKT_OK);
+    (void)find(&run, 70);
+    assert_int_equal(run.traces[0].lane_count, 3);
+    /* nothing is known of where the host was before; at 36 it had launched the AllReduce */
+    assert_int_equal(run.traces[0].lane[0].host.bound_ns, RKT_REPLAY_UNKNOWN);
+    assert_int_equal(run.traces[0].lane[0].host.lead_ns, 0);
+    /* the third kernel: launched 1 us before the AllReduce was, at least 1 us ahead, and 12 us long */
+    assert_host(&run, 1, (struct rkt_replay_host){.bound_ns = -1 + 1 + 12, .lead_ns = 14}, 0);
+    /* the last: 24 us after, of which it worked 11, 5 us ahead; it waited until 5 us after the item before */
+    assert_host(&run, 2,
+                (struct rkt_replay_host){.bound_ns = 11 + 5 - 15 + 20,
+                                         .own_ns = 11,
+                                         .lead_ns = 10,
+                                         .wait_ns = 5 + 5,
+                                         .wait_back = 1},
+                0);
+    fake_run_release(&run);
+}
+
+/* metrics.md, "Own work": a step of 10, and one of 6 that is launched 24 after it. */
+static void what_a_host_does_between_two_launches_bounds_its_lane(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 1);
+    (void)fake_add_step(&run, 0, 0, 13 * US);
+    (void)fake_add_step(&run, 0, 13 * US, 33 * US);
+    compute(&run, 0, 0, 1); /* before the first work nothing is known of the host */
+    compute(&run, 1, 3, 13);
+    compute(&run, 25, 27, 33);
+    run.traces[0].works[0].step = run.traces[0].works[1].step = 0;
+    run.traces[0].works[2].step = 1;
+    (void)find(&run, 33);
+    assert_int_equal(run.traces[0].lane_count, 2);
+    assert_int_equal(rkt_lane_own_ns(&run.traces[0].lane[1]), 20 * US);
+    /* of the idle time 1 is from the launch's end to the kernel's start, which is no host's */
+    assert_host(&run, 1,
+                (struct rkt_replay_host){.bound_ns = 24 + 2 + 6, .own_ns = 24, .lead_ns = 33 - 25},
+                13);
+    fake_run_release(&run);
+}
+
 static void a_host_that_waited_for_it_does_not(void **state)
 {
     static const struct expected ITEMS[] = {
@@ -291,6 +372,7 @@ static void without_gpu_records_buckets_and_marks_make_the_lane(void **state)
 #define AFTER_TICKS 20
 #define WORKS 40
 #define RANDOM_RUNS 2000
+#define ITEMS_MAX 160u
 
 static void add_random_work(struct rkt_random *random, struct fake_run *run, int64_t start)
 {
@@ -410,11 +492,92 @@ static void random_lanes_agree_with_every_instant(void **state)
     }
 }
 
+/* Replayed with nothing changed, each item of the lane and its host are where they were. */
+static void assert_as_it_was(const struct fake_run *run, uint64_t seed)
+{
+    const struct rkt_rank_trace *trace = &run->traces[0];
+    int64_t afters_ns[ITEMS_MAX] = {0};
+    int64_t now_ns = run->result.ranks[0].steps[0].window.start_ns;
+    int64_t host_ns = 0;
+    bool has_host = false;
+
+    assert_true(trace->lane_count <= ITEMS_MAX);
+    for (size_t i = 0; i < trace->lane_count; i++) {
+        const struct rkt_lane_item *item = &trace->lane[i];
+        int64_t end_ns = now_ns + rkt_lane_own_ns(item);
+        int64_t got_ns = end_ns - item->host_idle_ns;
+
+        if (has_host && item->host.bound_ns != RKT_REPLAY_UNKNOWN &&
+            host_ns + item->host.bound_ns > got_ns)
+            got_ns = host_ns + item->host.bound_ns;
+        /* a post while the lane waits for another collective: not before that is launched */
+        if (item->kind == RKT_REPLAY_POST && got_ns > end_ns &&
+            got_ns <= trace->arrivals[item->work].ready_ns)
+            end_ns = got_ns;
+        if (got_ns != end_ns || item->host_idle_ns < 0)
+            fail_msg("seed %d: own work of item %zu ends %lld ns late", (int)seed, i,
+                     (long long)(got_ns - end_ns));
+        if (item->kind == RKT_REPLAY_JOIN && trace->works[item->work].end_ns > end_ns)
+            end_ns = trace->works[item->work].end_ns;
+        afters_ns[i] = now_ns = end_ns;
+        if (item->host.lead_ns == RKT_REPLAY_UNKNOWN)
+            continue;
+        got_ns = host_ns + item->host.own_ns;
+        if (item->host.wait_back > 0 &&
+            afters_ns[i - item->host.wait_back] + item->host.wait_ns > got_ns)
+            got_ns = afters_ns[i - item->host.wait_back] + item->host.wait_ns;
+        host_ns = end_ns - item->host.lead_ns;
+        if (has_host && item->host.own_ns != RKT_REPLAY_UNKNOWN && got_ns != host_ns)
+            fail_msg("seed %d: the host is %lld ns late at item %zu", (int)seed,
+                     (long long)(got_ns - host_ns), i);
+        has_host = true;
+    }
+}
+
+static void random_lanes_and_hosts_replay_as_they_were(void **state)
+{
+    size_t idle_count = 0, wait_count = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= RANDOM_RUNS; seed++) {
+        struct rkt_random random = {seed};
+        struct fake_run run;
+        int64_t at = 0;
+
+        fake_run_init(&run, 1);
+        for (int64_t i = 0; i < WORKS; i++) {
+            at += (int64_t)rkt_random_below(&random, 45);
+            add_random_work(&random, &run, at);
+        }
+        for (int64_t i = 0; i < 5; i++) {
+            int64_t start_us = i * 200 + (int64_t)rkt_random_below(&random, 100);
+
+            fake_add_call(&run, 0, RKT_CALL_BLOCKING, "cudaStreamSynchronize", start_us * US,
+                          (start_us + (int64_t)rkt_random_below(&random, 100)) * US);
+        }
+        for (size_t i = 0; i < WORKS; i++) /* some launches wait */
+            run.traces[0].works[i].launch_end_ns += (int64_t)rkt_random_below(&random, 3) * 9 * US;
+        assert_int_equal(
+            rkt_time_sort(run.traces[0].works, WORKS, sizeof(struct rkt_work), RKT_BY_START_END),
+            RKT_OK);
+        (void)find(&run, INT64_C(2) * TICKS);
+        assert_as_it_was(&run, seed);
+        for (size_t i = 0; i < run.traces[0].lane_count; i++) {
+            idle_count += run.traces[0].lane[i].host_idle_ns > 0;
+            wait_count += run.traces[0].lane[i].host.wait_back > 0;
+        }
+        fake_run_release(&run);
+    }
+    assert_true(idle_count > RANDOM_RUNS && wait_count > RANDOM_RUNS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queued_collectives_are_waited_for_from_when_nothing_else_is_left),
         cmocka_unit_test(a_host_that_launches_late_holds_itself_up),
+        cmocka_unit_test(a_host_is_where_it_launched_last),
+        cmocka_unit_test(what_a_host_does_between_two_launches_bounds_its_lane),
         cmocka_unit_test(a_host_that_waited_for_it_does_not),
         cmocka_unit_test(copies_between_kernels_are_of_the_lane_and_others_run_beside_it),
         cmocka_unit_test(work_after_the_twenty_microseconds_did_not_wait),
@@ -423,6 +586,7 @@ int main(void)
         cmocka_unit_test(nothing_recorded_is_a_lane_of_nothing),
         cmocka_unit_test(without_gpu_records_buckets_and_marks_make_the_lane),
         cmocka_unit_test(random_lanes_agree_with_every_instant),
+        cmocka_unit_test(random_lanes_and_hosts_replay_as_they_were),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,6 +164,44 @@ static void a_late_rank_is_named_with_what_it_costs(void **state)
 }
 
 /* Rank 1's 1400, then transfers of 300 and 200 in a row, then 50 after the join. */
+/* Rank 1 has 400 us more. It is up and down by 25, and rank 0 at other times, or not. */
+static void find_varying(struct fake_job *job, bool has_rank_0)
+{
+    static const int64_t UPS_US[3][2] = {{0, 50}, {50, 0}, {25, 25}};
+
+    init_data_parallel(job, 2);
+    for (int s = 0; s < STEPS; s++) {
+        const int64_t late_us[ALL_MAX] = {has_rank_0 ? UPS_US[s % 3][0] : 0,
+                                          400 + UPS_US[s % 3][1]};
+
+        add_data_parallel_step(job, 0, late_us);
+    }
+    fake_job_find(job);
+    assert_replayed(job);
+}
+
+static void a_rank_that_is_as_fast_as_the_others_is_up_and_down_as_they_are(void **state)
+{
+    static const int64_t STEPS_US[3] = {450, 350, 400}; /* at the other's in each step */
+    const struct rkt_result *result;
+    struct fake_job job;
+
+    (void)state;
+    find_varying(&job, true);
+    result = &job.run.result;
+    for (size_t s = 0; s < STEPS; s++)
+        assert_int_equal(result->whatif.steps[s].gain_ns, STEPS_US[s % 3] * US);
+    /* without its 400 it has 50, 0, 25 where the other has 0, 50, 25: 400, 350, 400 less */
+    assert_int_equal(result->straggler.gain_ns, (4 * 400 + 3 * 350 + 3 * 400) / 10 * US);
+    assert_int_equal(result->ranks[1].gain_ns, result->straggler.gain_ns);
+    fake_job_release(&job);
+
+    /* the other never is: then that is not how ranks are */
+    find_varying(&job, false);
+    assert_int_equal(job.run.result.straggler.gain_ns, (4 * 450 + 3 * 400 + 3 * 425) * US / 10);
+    fake_job_release(&job);
+}
+
 static void the_critical_path_runs_through_the_late_rank_and_the_transfers(void **state)
 {
     const int64_t late_us[ALL_MAX] = {0, 400};
@@ -534,6 +572,7 @@ int main(void)
         cmocka_unit_test(queued_collectives_leave_half_of_the_step_to_transfers),
         cmocka_unit_test(factors_of_a_run_multiply_to_its_efficiency),
         cmocka_unit_test(a_late_rank_is_named_with_what_it_costs),
+        cmocka_unit_test(a_rank_that_is_as_fast_as_the_others_is_up_and_down_as_they_are),
         cmocka_unit_test(the_critical_path_runs_through_the_late_rank_and_the_transfers),
         cmocka_unit_test(a_delay_that_others_hide_gains_what_is_left_of_it),
         cmocka_unit_test(a_tensor_parallel_wait_is_not_blamed_on_its_victim),
