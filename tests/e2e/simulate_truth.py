@@ -274,7 +274,7 @@ def deal_out(fault, ranks, rank_count):
 def add_slowdown(rows, job, scenario, report, truth):
     """Of data parallel ranks of one speed; transfers are as they should be."""
     faults = scenario.faults
-    if any(word == "ranks=1" or word.startswith(("tp=", "pp=")) for word in scenario.settings):
+    if any(word == "ranks=1" or word.startswith(("tp=", "pp=", "ep-spread")) for word in scenario.settings):
         return
     if not all(fault.startswith(DEALT) or ranks_of(fault) is None for fault in faults):
         return
