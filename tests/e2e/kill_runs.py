@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in which the job, or its sidecar, is killed by SIGKILL at a random moment.
 
-    kill_runs.py BUILD [RUNS] [SEED]
-
 The job (mark_job.c) keeps its own account of what it wrote, outside of anything of ours. Where the
 job was killed, the store must hold every one of these records. Where the sidecar was killed, the job must
 end in its own time with its own exit code. No run may outlast its deadline. Without mpirun each run is
 alone; with it, two ranks are run and rank 1 is the one that is hit: mpirun's own exit code may then be 1.
 """
+import argparse
 import os
 import random
 import re
@@ -20,9 +19,20 @@ import time
 
 import mpi_run
 
-BUILD = os.path.abspath(sys.argv[1])
-RUNS = int(sys.argv[2]) if len(sys.argv) > 2 else 4
-SEED = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 32)
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", metavar="BUILD", help="the build folder")
+    parser.add_argument("runs", metavar="RUNS", type=int, nargs="?", default=4, help="of each kind (default %(default)s)")
+    parser.add_argument("seed", metavar="SEED", type=int, nargs="?", default=random.randrange(1 << 32),
+                        help="of the delays (default: another each time, and printed)")
+    return parser.parse_args()
+
+
+ARGUMENTS = parse_arguments()
+BUILD = os.path.abspath(ARGUMENTS.build)
+RUNS = ARGUMENTS.runs
+SEED = ARGUMENTS.seed
 THREADS = 8
 RATE = 20000
 JOB_MS = 1200
