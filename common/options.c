@@ -2,6 +2,7 @@
 #include "common/options.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -259,6 +260,36 @@ static enum rkt_status apply_environment(const struct rkt_command *command, void
                             wanted(option->type));
     }
     return RKT_OK;
+}
+
+/* The variable of option `name`: RANKTRACE_STEP_RANGE of step-range. */
+static void name_variable(const char *name, char *variable_out, size_t cap_bytes)
+{
+    (void)snprintf(variable_out, cap_bytes, "RANKTRACE_%s", name);
+    for (char *at = variable_out; *at; at++) {
+        if (*at == '-')
+            *at = '_';
+        else if (*at >= 'a' && *at <= 'z')
+            *at = (char)(*at - 'a' + 'A');
+    }
+}
+
+enum rkt_status rkt_fail_value(struct rkt_error *err, const char *name, const char *text,
+                               const char *reason_fmt, ...)
+{
+    char variable[64];
+    char reason[sizeof(err->text)];
+    const char *value;
+    va_list args;
+
+    va_start(args, reason_fmt);
+    (void)vsnprintf(reason, sizeof(reason), reason_fmt, args);
+    va_end(args);
+    name_variable(name, variable, sizeof(variable));
+    value = getenv(variable); // NOLINT(concurrency-mt-unsafe)
+    if (value && text >= value && text <= value + strlen(value))
+        return rkt_fail(err, RKT_ERR_INVALID, "variable %s: %s", variable, reason);
+    return rkt_fail(err, RKT_ERR_INVALID, "option '--%s': %s", name, reason);
 }
 
 /* Words of `text` in the right column of the help. */

@@ -88,6 +88,13 @@ enum rkt_status rkt_fail_usage(const struct rkt_command *command, const char *wh
                                struct rkt_error *err);
 
 /*
+ * RKT_ERR_INVALID by the value of option `name`, of which `text` is a part: the reason, behind
+ * "option '--NAME': ", or "variable RANKTRACE_NAME: " where the text is the environment's.
+ */
+enum rkt_status rkt_fail_value(struct rkt_error *err, const char *name, const char *text,
+                               const char *reason_fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/*
  * Every RANKTRACE_ variable of the environment that is not in `known` is a warning with the
  * nearest known name: a misspelt one must not be ignored in silence.
  */

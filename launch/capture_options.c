@@ -34,17 +34,15 @@ static enum rkt_status read_capture(const char *at, struct rkt_capture_config *c
         uint32_t bit = capture_bit(at, len);
 
         if (bit == 0)
-            return rkt_fail(
-                err, RKT_ERR_INVALID,
-                "option '--capture': '%.*s' is not cupti, nccl, marks, nvtx, memory or overhead",
-                (int)len, at);
+            return rkt_fail_value(err, "capture", at,
+                                  "'%.*s' is not cupti, nccl, marks, nvtx, memory or overhead",
+                                  (int)len, at);
         config->mask |= bit;
         at += len + (at[len] == ',');
     } while (*at);
     if (!(config->mask & RKT_CAPTURE_CUPTI) && config->mask & PARTS_OF_CUPTI)
-        return rkt_fail(err, RKT_ERR_INVALID,
-                        "option '--capture': '%s' comes from CUPTI: say cupti, too",
-                        config->mask & RKT_CAPTURE_MEMORY ? "memory" : "overhead");
+        return rkt_fail_value(err, "capture", at, "'%s' comes from CUPTI: say cupti, too",
+                              config->mask & RKT_CAPTURE_MEMORY ? "memory" : "overhead");
     return RKT_OK;
 }
 
@@ -54,8 +52,7 @@ static enum rkt_status read_graphs(const char *text, struct rkt_capture_config *
     if (strcmp(text, "launch") == 0)
         config->graph_level = RKT_GRAPH_LEVEL_LAUNCH;
     else if (strcmp(text, "node") != 0)
-        return rkt_fail(err, RKT_ERR_INVALID, "option '--graphs': '%s' is not node or launch",
-                        text);
+        return rkt_fail_value(err, "graphs", text, "'%s' is not node or launch", text);
     return RKT_OK;
 }
 
@@ -67,8 +64,7 @@ static enum rkt_status read_nccl(const char *text, struct rkt_capture_config *co
     else if (strcmp(text, "proxy") == 0)
         config->nccl_level = RKT_NCCL_LEVEL_PROXY;
     else if (strcmp(text, "basic") != 0)
-        return rkt_fail(err, RKT_ERR_INVALID, "option '--nccl': '%s' is not basic, kernel or proxy",
-                        text);
+        return rkt_fail_value(err, "nccl", text, "'%s' is not basic, kernel or proxy", text);
     return RKT_OK;
 }
 
@@ -76,9 +72,8 @@ static enum rkt_status read_step_range(const char *name, struct rkt_capture_conf
                                        struct rkt_error *err)
 {
     if (name && strlen(name) >= sizeof(config->step_range))
-        return rkt_fail(err, RKT_ERR_INVALID,
-                        "option '--step-range': '%s' is longer than %zu bytes", name,
-                        sizeof(config->step_range) - 1);
+        return rkt_fail_value(err, "step-range", name, "'%s' is longer than %zu bytes", name,
+                              sizeof(config->step_range) - 1);
     if (name)
         memcpy(config->step_range, name, strlen(name) + 1);
     return RKT_OK;
@@ -110,9 +105,8 @@ enum rkt_status rkt_capture_options_gpu_interval(const struct rkt_capture_option
     if (strcmp(asked->gpu_samples, "off") != 0 &&
         (!rkt_parse_duration_ns(asked->gpu_samples, &interval_ns) ||
          interval_ns < GPU_INTERVAL_MIN_NS || interval_ns > GPU_INTERVAL_MAX_NS))
-        return rkt_fail(err, RKT_ERR_INVALID,
-                        "option '--gpu-samples': '%s' is not off, nor a time in 10ms to 1h",
-                        asked->gpu_samples);
+        return rkt_fail_value(err, "gpu-samples", asked->gpu_samples,
+                              "'%s' is not off, nor a time in 10ms to 1h", asked->gpu_samples);
     *interval_ns_out = interval_ns;
     return RKT_OK;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/options.h"
 #include "common/run_message.h"
 #include "common/units.h"
 
@@ -34,8 +35,7 @@ static enum rkt_status read_store(const char *text, enum rkt_fan_in_store *store
     int value;
 
     if (!find_word(WORDS, sizeof(WORDS) / sizeof(WORDS[0]), text, &value))
-        return rkt_fail(err, RKT_ERR_INVALID,
-                        "option '--store': '%s' is not single, sharded or auto", text);
+        return rkt_fail_value(err, "store", text, "'%s' is not single, sharded or auto", text);
     *store_out = (enum rkt_fan_in_store)value;
     return RKT_OK;
 }
@@ -50,11 +50,10 @@ static enum rkt_status read_kind(const char *text, struct rkt_fan_in *fan_in, st
 
     if (strncmp(text, TREE_OF, prefix_len) == 0) {
         if (!rkt_parse_u64(text + prefix_len, &ranks) || ranks < 2 || ranks > RKT_SOURCE_COUNT_MAX)
-            return rkt_fail(err, RKT_ERR_INVALID, "option '--fan-in': '%s' has no group of 2 to %u",
-                            text, RKT_SOURCE_COUNT_MAX);
+            return rkt_fail_value(err, "fan-in", text, "'%s' has no group of 2 to %u", text,
+                                  RKT_SOURCE_COUNT_MAX);
     } else if (!find_word(WORDS, sizeof(WORDS) / sizeof(WORDS[0]), text, &value)) {
-        return rkt_fail(err, RKT_ERR_INVALID,
-                        "option '--fan-in': '%s' is not star, tree, tree:K or auto", text);
+        return rkt_fail_value(err, "fan-in", text, "'%s' is not star, tree, tree:K or auto", text);
     }
     fan_in->kind = (enum rkt_fan_in_kind)value;
     fan_in->group_ranks = (int)ranks;
@@ -72,8 +71,8 @@ enum rkt_status rkt_fan_in_read(const char *fan_in_text, const char *store_text,
     if (status != RKT_OK)
         return status;
     if (fan_in.kind == RKT_FAN_IN_STAR && fan_in.store == RKT_FAN_IN_STORE_SHARDED)
-        return rkt_fail(err, RKT_ERR_INVALID,
-                        "option '--store': sharded needs leaders, and '--fan-in star' has none");
+        return rkt_fail_value(err, "store", store_text,
+                              "sharded needs leaders, and '--fan-in star' has none");
     *fan_in_out = fan_in;
     return RKT_OK;
 }

@@ -227,8 +227,7 @@ static enum rkt_status read_on_usr2(const char *text, enum rkt_on_usr2 *on_usr2_
             return RKT_OK;
         }
     }
-    return rkt_fail(err, RKT_ERR_INVALID, "option '--on-usr2': '%s' is not auto, toggle or forward",
-                    text);
+    return rkt_fail_value(err, "on-usr2", text, "'%s' is not auto, toggle or forward", text);
 }
 
 /* The rest is wrong use by the command line or by the way of starting. */
@@ -245,8 +244,8 @@ static enum rkt_status check(const struct run_options *options, char *const *com
     if (!command[0])
         return rkt_fail(err, RKT_ERR_INVALID, "no command is given: see 'ranktrace run --help'");
     if (strcmp(options->on_failure, "abort") != 0 && strcmp(options->on_failure, "wait") != 0)
-        return rkt_fail(err, RKT_ERR_INVALID, "option '--on-failure': '%s' is not abort or wait",
-                        options->on_failure);
+        return rkt_fail_value(err, "on-failure", options->on_failure, "'%s' is not abort or wait",
+                              options->on_failure);
     status = rkt_capture_options_read(&options->asked, &capture, err);
     if (status == RKT_OK)
         status = rkt_window_options_read(&options->when, &capture, &windows, err);
@@ -282,6 +281,30 @@ static char **copy_environment(void)
     return copy;
 }
 
+/* Like the others of these, by the sidecar's environment. */
+static bool export_storage(const struct run_options *options)
+{
+    char bytes[32];
+
+    (void)snprintf(bytes, sizeof(bytes), "%lluB", (unsigned long long)options->spool_bytes);
+    /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
+    return setenv("RANKTRACE_SPOOL", bytes, 1) == 0 &&
+           setenv("RANKTRACE_FSYNC", options->needs_sync ? "1" : "0", 1) == 0 &&
+           setenv("RANKTRACE_FAN_IN", options->fan_in, 1) == 0 &&
+           setenv("RANKTRACE_STORE", options->store, 1) == 0 &&
+           (!options->spool_dir || setenv("RANKTRACE_SPOOL_DIR", options->spool_dir, 1) == 0);
+    /* NOLINTEND(concurrency-mt-unsafe) */
+}
+
+/* For the sidecar alone; the job's environment is a copy from before. */
+static enum rkt_status export_to_sidecar(const struct run_options *options, struct rkt_error *err)
+{
+    if (rkt_capture_options_export(&options->asked) && rkt_window_options_export(&options->when) &&
+        export_storage(options))
+        return RKT_OK;
+    return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the sidecar's environment");
+}
+
 /* `env` is what the job inherits. */
 static enum rkt_status run(const struct run_options *options, char *const *command, char **env,
                            const struct rkt_rank_env *ranks, int *exit_code_out,
@@ -307,6 +330,8 @@ static enum rkt_status run(const struct run_options *options, char *const *comma
 
     status = check(options, command, ranks, &needs_mpi, &config, err);
     if (status == RKT_OK)
+        status = export_to_sidecar(options, err);
+    if (status == RKT_OK)
         status = find_parts(needs_mpi, &parts, &config, err);
     if (status != RKT_OK)
         return status;
@@ -326,21 +351,6 @@ static enum rkt_status run(const struct run_options *options, char *const *comma
     return rkt_supervise(&config, rkt_env_get(env, "XDG_RUNTIME_DIR"), exit_code_out, err);
 }
 
-/* Like the others of these, by the sidecar's environment. */
-static bool export_storage(const struct run_options *options)
-{
-    char bytes[32];
-
-    (void)snprintf(bytes, sizeof(bytes), "%lluB", (unsigned long long)options->spool_bytes);
-    /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
-    return setenv("RANKTRACE_SPOOL", bytes, 1) == 0 &&
-           setenv("RANKTRACE_FSYNC", options->needs_sync ? "1" : "0", 1) == 0 &&
-           setenv("RANKTRACE_FAN_IN", options->fan_in, 1) == 0 &&
-           setenv("RANKTRACE_STORE", options->store, 1) == 0 &&
-           (!options->spool_dir || setenv("RANKTRACE_SPOOL_DIR", options->spool_dir, 1) == 0);
-    /* NOLINTEND(concurrency-mt-unsafe) */
-}
-
 int main(int argc, char **argv)
 {
     struct run_options options = {0};
@@ -358,11 +368,6 @@ int main(int argc, char **argv)
         status = rkt_rank_env_read(environ, &ranks, &err);
     if (status == RKT_OK && !env)
         status = rkt_fail(&err, RKT_ERR_NOMEM, "no memory for the job's environment");
-    /* After the copy: these are for the sidecar alone. */
-    if (status == RKT_OK &&
-        (!rkt_capture_options_export(&options.asked) || !rkt_window_options_export(&options.when) ||
-         !export_storage(&options)))
-        status = rkt_fail(&err, RKT_ERR_NOMEM, "no memory for the sidecar's environment");
     if (options.is_verbose)
         (void)setenv("RANKTRACE_LOG", "info", 0); // NOLINT(concurrency-mt-unsafe): one thread
     rkt_log_init(ranks.rank);

@@ -107,8 +107,8 @@ static enum rkt_status check(struct rkt_sidecar_options *options, struct rkt_err
         return rkt_fail(err, RKT_ERR_INVALID, "option '--queue-bytes': less than 1MiB");
     options->is_abort_on_failure = strcmp(options->on_failure, "abort") == 0;
     if (!options->is_abort_on_failure && strcmp(options->on_failure, "wait") != 0)
-        return rkt_fail(err, RKT_ERR_INVALID, "option '--on-failure': '%s' is not abort or wait",
-                        options->on_failure);
+        return rkt_fail_value(err, "on-failure", options->on_failure, "'%s' is not abort or wait",
+                              options->on_failure);
     return RKT_OK;
 }
 

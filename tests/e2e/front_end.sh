@@ -34,6 +34,8 @@ try_all() {
     try 2 "unknown command 'sidecar'" sidecar
     try 2 "unknown option '--frobnicate'" --frobnicate
     try 2 "no command is given" run
+    try 2 "option '--steps': '5:5' holds no step" run --steps 5:5 -- true
+    RANKTRACE_STEPS=5:5 try 2 "variable RANKTRACE_STEPS: '5:5' holds no step" run -- true
     try 2 "unknown command '../bin/ranktrace'" ../bin/ranktrace
 }
 

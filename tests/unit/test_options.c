@@ -191,6 +191,28 @@ static void wrong_use_is_one_line_that_says_what_to_do(void **state)
     }
 }
 
+static void a_wrong_value_is_said_by_the_way_it_came(void **state)
+{
+    static const char GIVEN[] = "a,b";
+    struct rkt_error err;
+    const char *set;
+
+    (void)state;
+    assert_int_equal(setenv("RANKTRACE_TEST_NAME", "a,b", 1), 0);
+    set = getenv("RANKTRACE_TEST_NAME");
+    assert_rkt_status(rkt_fail_value(&err, "test-name", GIVEN, "'%s' is bad", GIVEN),
+                      RKT_ERR_INVALID);
+    assert_string_equal(err.text, "option '--test-name': 'a,b' is bad");
+    assert_rkt_status(rkt_fail_value(&err, "test-name", set, "it is bad"), RKT_ERR_INVALID);
+    assert_string_equal(err.text, "variable RANKTRACE_TEST_NAME: it is bad");
+    assert_rkt_status(rkt_fail_value(&err, "test-name", set + 2, "'%s' is bad", set + 2),
+                      RKT_ERR_INVALID);
+    assert_string_equal(err.text, "variable RANKTRACE_TEST_NAME: 'b' is bad");
+    assert_rkt_status(rkt_fail_value(&err, "test", set, "it is bad"), RKT_ERR_INVALID);
+    assert_string_equal(err.text, "option '--test': it is bad");
+    unsetenv("RANKTRACE_TEST_NAME");
+}
+
 static void the_nearest_name_is_near_or_none(void **state)
 {
     static const char *const names[] = {"report", "run", "merge"};
@@ -211,6 +233,7 @@ int main(void)
         cmocka_unit_test(two_dashes_end_the_options),
         cmocka_unit_test(command_line_beats_environment_beats_default),
         cmocka_unit_test(wrong_use_is_one_line_that_says_what_to_do),
+        cmocka_unit_test(a_wrong_value_is_said_by_the_way_it_came),
         cmocka_unit_test(the_nearest_name_is_near_or_none),
     };
 
