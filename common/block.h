@@ -33,13 +33,15 @@ static inline uint32_t rkt_block_same(const char *a, const char *b)
     return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(rkt_block_load(a), rkt_block_load(b)));
 }
 
+/* Of the next two the sign of each byte is the answer: differences that stay within their bounds. */
+
 /* No decimal digit. */
 static inline uint32_t rkt_block_no_digits(const char *text)
 {
     /* moved so that '0' to '9' are the ten lowest numbers with a sign */
     __m128i moved = _mm_add_epi8(rkt_block_load(text), _mm_set1_epi8(128 - '0'));
 
-    return (uint32_t)_mm_movemask_epi8(_mm_cmpgt_epi8(moved, _mm_set1_epi8(-128 + 9)));
+    return (uint32_t)_mm_movemask_epi8(_mm_subs_epi8(_mm_set1_epi8(-128 + 9), moved));
 }
 
 /* What a JSON text cannot hold as it is, or what may mean something else: quotes, backslashes,
@@ -49,7 +51,7 @@ static inline uint32_t rkt_block_no_text(const char *text)
     __m128i bytes = rkt_block_load(text);
     __m128i quotes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
     __m128i backslashes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
-    __m128i others = _mm_cmplt_epi8(bytes, _mm_set1_epi8(' ')); /* above 127 is below 0 */
+    __m128i others = _mm_subs_epi8(bytes, _mm_set1_epi8(' ')); /* above 127 is below 0 */
 
     return (uint32_t)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quotes, backslashes), others));
 }

@@ -75,30 +75,31 @@ static enum rkt_status check_events(const struct rkt_event *events, size_t count
     return RKT_OK;
 }
 
+#define GATHER(type)                                            \
+    for (size_t i = 0; i < count; i++, at += sizeof(*events)) { \
+        type value;                                             \
+                                                                \
+        memcpy(&value, at, sizeof(value));                      \
+        values[i] = value;                                      \
+    }
+
 static void gather_plain(const struct rkt_event *events, size_t count,
                          const struct rkt_field *field, uint64_t *values)
 {
     const uint8_t *at = (const uint8_t *)events + field->offset;
 
-    for (size_t i = 0; i < count; i++, at += sizeof(*events)) {
-        uint16_t v16;
-        uint32_t v32;
-
-        switch (field->bytes) {
-        case 1:
-            values[i] = *at;
-            break;
-        case 2:
-            memcpy(&v16, at, sizeof(v16));
-            values[i] = v16;
-            break;
-        case 4:
-            memcpy(&v32, at, sizeof(v32));
-            values[i] = v32;
-            break;
-        default:
-            memcpy(&values[i], at, sizeof(values[i]));
-        }
+    switch (field->bytes) {
+    case 1:
+        GATHER(uint8_t);
+        break;
+    case 2:
+        GATHER(uint16_t);
+        break;
+    case 4:
+        GATHER(uint32_t);
+        break;
+    default:
+        GATHER(uint64_t);
     }
 }
 

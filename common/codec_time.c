@@ -75,18 +75,50 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-static uint64_t find_unit(const uint64_t *starts, const uint64_t *durations, size_t count)
-{
-    uint64_t unit = 0;
+/* A number to divide by, again and again: to multiply is several times as fast. */
+struct divisor {
+    uint64_t unit;
+    uint64_t inverse; /* 2^64 / unit, rounded up, for units of 32 bits; 0: not used */
+};
 
-    for (size_t i = 0; i < count && unit != 1; i++)
-        unit = common_divisor(common_divisor(magnitude(starts[i]), unit), magnitude(durations[i]));
-    return unit ? unit : 1;
+static struct divisor divisor_of(uint64_t unit)
+{
+    struct divisor divisor = {unit, 0};
+
+    if (unit > 1 && unit <= UINT32_MAX)
+        divisor.inverse = UINT64_MAX / unit + 1;
+    return divisor;
 }
 
-static uint64_t divide(uint64_t difference, uint64_t unit)
+static inline uint64_t divide(uint64_t number, struct divisor by)
 {
-    return difference >> 63 ? 0 - (0 - difference) / unit : difference / unit;
+    if (number <= UINT32_MAX && by.inverse) /* then exact: what is rounded stays below 1 / unit */
+        return (uint64_t)((unsigned __int128)number * by.inverse >> 64);
+    return by.unit ? number / by.unit : 0;
+}
+
+static inline bool is_multiple(uint64_t number, struct divisor of)
+{
+    return divide(number, of) * of.unit == number;
+}
+
+static struct divisor find_unit(const uint64_t *starts, const uint64_t *durations, size_t count)
+{
+    struct divisor unit = divisor_of(0);
+
+    for (size_t i = 0; i < count && unit.unit != 1; i++) {
+        uint64_t start = magnitude(starts[i]);
+        uint64_t duration = magnitude(durations[i]);
+
+        if (!is_multiple(start, unit) || !is_multiple(duration, unit))
+            unit = divisor_of(common_divisor(common_divisor(start, unit.unit), duration));
+    }
+    return unit.unit ? unit : divisor_of(1);
+}
+
+static inline uint64_t divide_difference(uint64_t difference, struct divisor by)
+{
+    return difference >> 63 ? 0 - divide(0 - difference, by) : divide(difference, by);
 }
 
 /* ---- both ways ---- */
@@ -95,7 +127,7 @@ uint64_t rkt_times_encode(const struct rkt_event *events, size_t count, uint64_t
                           uint64_t *durations_out)
 {
     struct lanes lanes;
-    uint64_t unit;
+    struct divisor unit;
 
     lanes_init(&lanes, events[0].kind, events[0].start_ns);
     for (size_t i = 0; i < count; i++) {
@@ -106,15 +138,15 @@ uint64_t rkt_times_encode(const struct rkt_event *events, size_t count, uint64_t
         follow(&lanes, slot, &events[i]);
     }
     unit = find_unit(starts_out, durations_out, count);
-    for (size_t i = 0; i < count && unit != 1; i++) {
-        starts_out[i] = divide(starts_out[i], unit);
-        durations_out[i] = divide(durations_out[i], unit);
+    for (size_t i = 0; i < count && unit.unit != 1; i++) {
+        starts_out[i] = divide_difference(starts_out[i], unit);
+        durations_out[i] = divide_difference(durations_out[i], unit);
     }
     for (size_t i = 0; i < count; i++) {
         starts_out[i] = rkt_zigzag(starts_out[i]);
         durations_out[i] = rkt_zigzag(durations_out[i]);
     }
-    return unit;
+    return unit.unit;
 }
 
 void rkt_times_decode(struct rkt_event *events, size_t count, uint64_t base_start_ns,

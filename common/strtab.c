@@ -24,25 +24,43 @@ struct rkt_strtab {
     size_t used_slots;
 };
 
-/* Eight bytes at a time, each mixed into all bits: kernels have names of hundreds of bytes. */
+static uint64_t word_at(const char *text)
+{
+    uint64_t word;
+
+    memcpy(&word, text, sizeof(word));
+    return word;
+}
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    unsigned __int128 product = (unsigned __int128)a * b;
+
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Sixteen bytes at a time, each mixed into all bits: kernels have names of hundreds of bytes. */
 static uint32_t hash_of(const char *text, size_t len_bytes)
 {
+    const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
     const char *end = text + len_bytes;
-    uint64_t hash = len_bytes;
-    uint64_t word = 0;
+    uint64_t hash = len_bytes * odd;
+    uint64_t low = 0;
+    uint64_t high = 0;
 
-    for (; text + sizeof(word) < end; text += sizeof(word)) {
-        memcpy(&word, text, sizeof(word));
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 32;
-    }
-    if (len_bytes >= sizeof(word)) /* the last eight, some of them a second time */
-        memcpy(&word, end - sizeof(word), sizeof(word));
-    else
+    for (; end - text > 16; text += 16)
+        hash = mix(word_at(text) ^ hash, word_at(text + 8) ^ odd);
+    if (len_bytes >= 16) { /* the last sixteen, some of them a second time */
+        low = word_at(end - 16);
+        high = word_at(end - 8);
+    } else if (len_bytes >= 8) {
+        low = word_at(text);
+        high = word_at(end - 8);
+    } else {
         for (; text < end; text++)
-            word = word << 8 | (uint8_t)*text;
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(hash >> 32);
+            low = low << 8 | (uint8_t)*text;
+    }
+    return (uint32_t)mix(mix(low ^ hash, high ^ odd), odd);
 }
 
 static size_t slot_of(const struct rkt_strtab *tab, const char *text, size_t len_bytes,

@@ -157,7 +157,9 @@ static void go_on_after(struct rkt_json_reading *reading, const struct rkt_json_
 
 static bool is_blank(char c)
 {
-    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    static const bool ARE[256] = {[' '] = true, ['\n'] = true, ['\t'] = true, ['\r'] = true};
+
+    return ARE[(unsigned char)c];
 }
 
 /* From one event to the next, if nothing but a comma and blanks is between them. Behind the text

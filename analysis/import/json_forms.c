@@ -33,7 +33,8 @@ struct node {
     uint32_t whole_blocks;       /* of the literal; then one more, in which those are */
     uint32_t tail_others;        /* no part of it */
     struct rkt_json_field field; /* all but where it stands; of a constant also its length */
-    size_t key_back;             /* so far before its value the key begins */
+    uint32_t value_back;         /* so far before the literal's end the value begins: a constant */
+    uint32_t key_back;           /* so far before its value the key begins */
     uint8_t literal_bytes;       /* 1 to LITERAL_BYTES_MAX */
     uint8_t args_back;           /* so far before the literal's end args begin; 0: not in it */
     uint8_t value_kind;
@@ -65,7 +66,7 @@ static inline const char *pass_text(const char *begin)
 
     while ((stops = rkt_block_no_text(at)) == 0)
         at += RKT_BLOCK_BYTES;
-    at += __builtin_ctz(stops);
+    at += (uint32_t)__builtin_ctz(stops);
     return *at == '"' && !is_phase_key(begin, at) ? at : NULL;
 }
 
@@ -90,7 +91,7 @@ static inline const char *pass_digits(const char *begin)
 
     while ((stops = rkt_block_no_digits(at)) == 0)
         at += RKT_BLOCK_BYTES;
-    at += __builtin_ctz(stops);
+    at += (uint32_t)__builtin_ctz(stops);
     return at > begin && !is_of_word(*at) ? at : NULL;
 }
 
@@ -160,7 +161,7 @@ static inline bool has_literal(const struct node *node, const char *text)
     return (rkt_block_same(text, literal) | node->tail_others) == 0xffff;
 }
 
-/* The most frequent ones first. */
+/* From behind the literal to behind the value; NULL: it is another. The most frequent ones first. */
 static inline const char *pass_value(const struct node *node, const char *at)
 {
     if (node->value_kind == VALUE_DIGITS)
@@ -172,20 +173,22 @@ static inline const char *pass_value(const struct node *node, const char *at)
     return node->value_kind == VALUE_LIST ? pass_list(at) : at;
 }
 
-/* From the literal to behind the value; NULL: they are others. */
 static inline const char *pass_node(const struct node *node, const char *at)
 {
     return has_literal(node, at) ? pass_value(node, at + node->literal_bytes) : NULL;
 }
 
-/* Another child than the first that goes on at `at`; NULL: none. It becomes the first: the next
- * object is most often like one of the last. */
-static struct node *find_child(struct node *parent, const char *at)
+/*
+ * Another child than the first that goes on at `at`, and the end of its value; NULL: none. It becomes
+ * the first: the next object is most often like one of the last.
+ */
+static struct node *find_child(struct node *parent, const char *at, const char **end_out)
 {
     for (struct node *before = parent->child; before && before->sibling; before = before->sibling) {
         struct node *node = before->sibling;
 
-        if (!pass_node(node, at))
+        *end_out = pass_node(node, at);
+        if (!*end_out)
             continue;
         before->sibling = node->sibling;
         node->sibling = parent->child;
@@ -199,13 +202,9 @@ static inline void fill(struct rkt_json_field *field, const struct node *node, c
                         const char *end)
 {
     *field = node->field;
-    if (node->value_kind == VALUE_CONSTANT) {
-        field->value = begin - 1 - field->value_bytes;
-    } else {
-        field->value = begin;
-        field->value_bytes = (size_t)(end - begin);
-    }
+    field->value = begin - node->value_back;
     field->key = field->value - node->key_back;
+    field->value_bytes += (size_t)(end - begin);
 }
 
 bool rkt_json_forms_read(struct rkt_json_forms *forms, const char *text,
@@ -222,10 +221,9 @@ bool rkt_json_forms_read(struct rkt_json_forms *forms, const char *text,
         const char *end = child ? pass_node(child, at) : NULL;
 
         if (!end) {
-            child = find_child(node, at);
+            child = find_child(node, at, &end);
             if (!child)
                 return false;
-            end = pass_node(child, at);
         }
         node = child;
         at += node->literal_bytes;
@@ -338,11 +336,12 @@ static bool is_all_digits(const struct rkt_json_field *field)
 
 static struct node node_of(const struct rkt_json_forms *forms, const struct rkt_json_field *field)
 {
-    struct node node = {.field = *field, .key_back = (size_t)(field->value - field->key)};
+    struct node node = {.field = *field, .key_back = (uint32_t)(field->value - field->key)};
 
     node.field.key = node.field.value = NULL;
     if (is_kind(forms, field)) {
         node.value_kind = VALUE_CONSTANT;
+        node.value_back = (uint32_t)field->value_bytes + 1;
         node.field.is_plain = false;
         return node;
     }

@@ -64,14 +64,15 @@ static char phase_of(const struct rkt_json_field *ph)
     return ph->value[0];
 }
 
-/* Decided by ph, cat and name alone: every event with args is asked. */
-static bool wants_args(void *ctx, const struct rkt_json_field *fields, size_t count)
+/* Of an event that does not begin as Kineto's do. */
+static bool others_want_args(struct rkt_kineto *kineto, const struct rkt_json_field *fields,
+                             size_t count)
 {
     const struct rkt_json_field *of[RKT_KEY_NAME + 1] = {NULL};
 
-    for (size_t i = 0; i < count; i++) {
-        if (fields[i].meaning <= RKT_KEY_NAME)
-            of[fields[i].meaning] = &fields[i];
+    for (size_t i = count; i > 0; i--) { /* the first of each */
+        if (fields[i - 1].meaning <= RKT_KEY_NAME)
+            of[fields[i - 1].meaning] = &fields[i - 1];
     }
     if (!of[RKT_KEY_PH] || !of[RKT_KEY_NAME])
         return true; /* args come first in this file */
@@ -79,7 +80,7 @@ static bool wants_args(void *ctx, const struct rkt_json_field *fields, size_t co
     case 'X':
     case 'B':
         return !of[RKT_KEY_CAT] || rkt_kineto_slice_needs_args(
-                                       rkt_kineto_class(ctx, of[RKT_KEY_CAT]), of[RKT_KEY_NAME]);
+                                       rkt_kineto_class(kineto, of[RKT_KEY_CAT]), of[RKT_KEY_NAME]);
     case 'M':
     case 'C':
     case 'i':
@@ -87,6 +88,16 @@ static bool wants_args(void *ctx, const struct rkt_json_field *fields, size_t co
     default:
         return false;
     }
+}
+
+/* Decided by ph, cat and name alone: every event with args is asked. */
+static bool wants_args(void *ctx, const struct rkt_json_field *fields, size_t count)
+{
+    if (count > RKT_KEY_NAME && fields[0].meaning == RKT_KEY_PH &&
+        fields[1].meaning == RKT_KEY_CAT && fields[2].meaning == RKT_KEY_NAME &&
+        phase_of(&fields[0]) == 'X')
+        return rkt_kineto_slice_needs_args(rkt_kineto_class(ctx, &fields[1]), &fields[2]);
+    return others_want_args(ctx, fields, count);
 }
 
 /* A third of the events of many traces: told by their first field, which is their ph. */

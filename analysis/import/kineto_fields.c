@@ -5,10 +5,8 @@
 #include <strings.h>
 
 #include "analysis/import/json_scan.h"
-#include "common/digits.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define DIGITS_MAX ((size_t)2 * RKT_EIGHT_DIGITS)
 
 struct key_name {
     const char *text; /* NULL: the end of a list */
@@ -121,26 +119,9 @@ void rkt_kineto_clear(struct rkt_kineto_fields *fields)
         fields->of[fields->all[i].meaning] = NULL;
 }
 
-bool rkt_kineto_plain_digits(const struct rkt_json_field *field, uint64_t *out)
+bool rkt_kineto_to_u64(const struct rkt_json_field *field, uint64_t *out)
 {
-    size_t bytes = field->value_bytes;
-
-    if (!field->is_plain || field->is_text || bytes > DIGITS_MAX)
-        return false;
-    if (bytes <= RKT_EIGHT_DIGITS)
-        *out = rkt_few_digits(field->value, bytes);
-    else
-        *out = rkt_few_digits(field->value, bytes - RKT_EIGHT_DIGITS) * RKT_EIGHT_DIGITS_RANGE +
-               rkt_few_digits(field->value + bytes - RKT_EIGHT_DIGITS, RKT_EIGHT_DIGITS);
-    return true;
-}
-
-bool rkt_kineto_u64(const struct rkt_kineto_fields *fields, enum rkt_kineto_key key, uint64_t *out)
-{
-    const struct rkt_json_field *field = fields->of[key];
-
-    return field && (rkt_kineto_plain_digits(field, out) ||
-                     rkt_json_to_u64(field->value, field->value_bytes, out));
+    return rkt_json_to_u64(field->value, field->value_bytes, out);
 }
 
 bool rkt_kineto_i64(const struct rkt_kineto_fields *fields, enum rkt_kineto_key key, int64_t *out)
@@ -213,10 +194,15 @@ static void search_inputs(const char *text, size_t len, struct rkt_json_field *s
     }
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 static bool has_digit(const struct rkt_json_field *list)
 {
     for (size_t i = 0; i < list->value_bytes; i++) {
-        if (list->value[i] >= '0' && list->value[i] <= '9')
+        if (is_digit(list->value[i]))
             return true;
     }
     return false;
@@ -241,19 +227,30 @@ bool rkt_kineto_inputs(const struct rkt_kineto_fields *fields, struct rkt_json_f
     return sizes_out->value && has_digit(sizes_out);
 }
 
+/* The number that begins at *at, to behind it; false: it is past 2^64. */
+static bool read_number(const char *text, size_t len, size_t *at, uint64_t *out)
+{
+    bool is_whole = true;
+    uint64_t value = 0;
+
+    for (; *at < len && is_digit(text[*at]); ++*at)
+        is_whole &= !__builtin_mul_overflow(value, 10, &value) &&
+                    !__builtin_add_overflow(value, (uint64_t)(text[*at] - '0'), &value);
+    if (is_whole)
+        *out = value;
+    return is_whole;
+}
+
 size_t rkt_kineto_list(const struct rkt_json_field *field, uint64_t *out, size_t cap)
 {
     size_t count = 0;
     size_t at = 0;
 
     while (field && at < field->value_bytes && count < cap) {
-        size_t end = at;
-
-        while (end < field->value_bytes && field->value[end] >= '0' && field->value[end] <= '9')
-            end++;
-        if (end > at && rkt_json_to_u64(field->value + at, end - at, &out[count]))
+        if (!is_digit(field->value[at]))
+            at++;
+        else if (read_number(field->value, field->value_bytes, &at, &out[count]))
             count++;
-        at = end > at ? end : at + 1;
     }
     return count;
 }

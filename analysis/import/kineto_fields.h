@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "analysis/import/json_objects.h"
+#include "common/digits.h"
 
 enum rkt_kineto_key {
     /* of the event */
@@ -84,15 +85,39 @@ void rkt_kineto_pick(const struct rkt_json_field *fields, size_t count,
 /* Takes out what was picked last, which the parser has not touched yet: less work than all. */
 void rkt_kineto_clear(struct rkt_kineto_fields *fields);
 
-/* False, *out untouched: absent or no such number. A number in quotes is one. */
-bool rkt_kineto_u64(const struct rkt_kineto_fields *fields, enum rkt_kineto_key key, uint64_t *out);
+/* False, *out untouched: no such number. A number in quotes is one. */
+bool rkt_kineto_to_u64(const struct rkt_json_field *field, uint64_t *out);
+
+/* The number, where the field is known to be one of at most sixteen digits. */
+static inline bool rkt_kineto_plain_digits(const struct rkt_json_field *field, uint64_t *out)
+{
+    size_t bytes = field->value_bytes;
+    uint64_t rest;
+
+    if (!field->is_plain || field->is_text || bytes > (size_t)2 * RKT_EIGHT_DIGITS)
+        return false;
+    if (bytes <= RKT_EIGHT_DIGITS) {
+        *out = rkt_few_digits(field->value, bytes);
+        return true;
+    }
+    rest = rkt_few_digits(field->value + bytes - RKT_EIGHT_DIGITS, RKT_EIGHT_DIGITS);
+    *out = rkt_few_digits(field->value, bytes - RKT_EIGHT_DIGITS) * RKT_EIGHT_DIGITS_RANGE + rest;
+    return true;
+}
+
+/* Of these false, *out untouched, also where it is absent. */
+static inline bool rkt_kineto_u64(const struct rkt_kineto_fields *fields, enum rkt_kineto_key key,
+                                  uint64_t *out)
+{
+    const struct rkt_json_field *field = fields->of[key];
+
+    return field && (rkt_kineto_plain_digits(field, out) || rkt_kineto_to_u64(field, out));
+}
+
 bool rkt_kineto_i64(const struct rkt_kineto_fields *fields, enum rkt_kineto_key key, int64_t *out);
 /* `fallback` where it is absent, negative or too large. */
 uint32_t rkt_kineto_u32(const struct rkt_kineto_fields *fields, enum rkt_kineto_key key,
                         uint32_t fallback);
-
-/* The number, where the field is known to be one of at most sixteen digits. */
-bool rkt_kineto_plain_digits(const struct rkt_json_field *field, uint64_t *out);
 
 /* Is the value this text? Case counts in `equals`, not in `equals_any_case`. */
 static inline bool rkt_kineto_equals(const struct rkt_json_field *field, const char *text)

@@ -14,7 +14,7 @@ static bool read_value(const struct rkt_json_field *field, uint64_t *value_out)
 {
     int64_t thousandths;
 
-    if (rkt_json_to_u64(field->value, field->value_bytes, value_out))
+    if (rkt_kineto_plain_digits(field, value_out) || rkt_kineto_to_u64(field, value_out))
         return true;
     if (!rkt_parse_us_to_ns(field->value, field->value_bytes, &thousandths) || thousandths < 0)
         return false;
