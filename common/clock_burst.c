@@ -7,6 +7,8 @@
 #define DRIFT_NS_PER_MS 50
 #define CLOCK_STEP_NS 1
 #define ENOUGH_PERCENT 115
+/* A reading that took longer, as of a process off its core, says nothing that is worth while. */
+#define CLAIM_NS_MAX 1000000000u
 
 struct exchange {
     uint32_t burst;
@@ -150,10 +152,22 @@ static int compare_bursts(const void *left, const void *right)
     return compare_u64(a->local_ns, b->local_ns);
 }
 
-static void make_all(struct exchange *exchanges, size_t count, struct rkt_clock_bursts *bursts)
+/* By time, one of each. */
+static void sort_bursts(struct rkt_clock_bursts *bursts)
 {
     size_t kept = 0;
 
+    if (bursts->count > 1)
+        qsort(bursts->items, bursts->count, sizeof(*bursts->items), compare_bursts);
+    for (size_t i = 0; i < bursts->count; i++) {
+        if (kept == 0 || bursts->items[i].local_ns != bursts->items[kept - 1].local_ns)
+            bursts->items[kept++] = bursts->items[i];
+    }
+    bursts->count = kept;
+}
+
+static void make_all(struct exchange *exchanges, size_t count, struct rkt_clock_bursts *bursts)
+{
     if (count > 1)
         qsort(exchanges, count, sizeof(*exchanges), compare_exchanges);
     for (size_t first = 0, end; first < count; first = end) {
@@ -164,13 +178,7 @@ static void make_all(struct exchange *exchanges, size_t count, struct rkt_clock_
         else
             bursts->empty_count++;
     }
-    if (bursts->count > 1)
-        qsort(bursts->items, bursts->count, sizeof(*bursts->items), compare_bursts);
-    for (size_t i = 0; i < bursts->count; i++) {
-        if (kept == 0 || bursts->items[i].local_ns != bursts->items[kept - 1].local_ns)
-            bursts->items[kept++] = bursts->items[i];
-    }
-    bursts->count = kept;
+    sort_bursts(bursts);
 }
 
 enum rkt_status rkt_clock_bursts_make(const struct rkt_event *exchanges, size_t exchange_count,
@@ -194,6 +202,48 @@ enum rkt_status rkt_clock_bursts_make(const struct rkt_event *exchanges, size_t 
             bursts.senseless_count++;
     }
     make_all(sound, sound_count, &bursts);
+    *bursts_out = bursts;
+    return RKT_OK;
+}
+
+/* ---- claims of true time ---- */
+
+static bool read_claim(const struct rkt_event *event, struct rkt_clock_burst *out)
+{
+    const struct rkt_event_clock_true *truth = &event->clock_true;
+    uint64_t bracket_ns = event->end_ns - event->start_ns;
+    int64_t drift_ns = (int64_t)(bracket_ns / 1000000 * DRIFT_NS_PER_MS) + 1 + CLOCK_STEP_NS;
+
+    if (event->start_ns == 0 || event->end_ns < event->start_ns || bracket_ns > CLAIM_NS_MAX ||
+        truth->latest_ns < truth->earliest_ns || event->end_ns > RKT_CLOCK_OFFSET_NS_MAX ||
+        truth->latest_ns > RKT_CLOCK_OFFSET_NS_MAX)
+        return false;
+    *out = (struct rkt_clock_burst){
+        .local_ns = event->start_ns + bracket_ns / 2,
+        .lower_ns = (int64_t)truth->earliest_ns - (int64_t)event->end_ns - drift_ns,
+        .upper_ns = (int64_t)truth->latest_ns - (int64_t)event->start_ns + drift_ns};
+    return true;
+}
+
+enum rkt_status rkt_clock_claims_make(const struct rkt_event *claims, size_t claim_count,
+                                      struct rkt_arena *arena, struct rkt_clock_bursts *bursts_out,
+                                      struct rkt_error *err)
+{
+    struct rkt_clock_bursts bursts = {
+        .items = RKT_ARENA_ARRAY(arena, struct rkt_clock_burst, claim_count + 1),
+        .are_claims = true};
+
+    if (!bursts.items)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu claims of true time", claim_count);
+    for (size_t i = 0; i < claim_count; i++) {
+        if (claims[i].kind != RKT_EVENT_CLOCK_TRUE)
+            continue;
+        if (read_claim(&claims[i], &bursts.items[bursts.count]))
+            bursts.count++;
+        else
+            bursts.senseless_count++;
+    }
+    sort_bursts(&bursts);
     *bursts_out = bursts;
     return RKT_OK;
 }

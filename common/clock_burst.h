@@ -17,6 +17,9 @@
  * and by the step of a clock (1 ns). It is as wide as the fastest way there and the fastest way
  * back together, which need not be of one exchange; and it holds without any assumption.
  *
+ * What a host claims of true time (RKT_EVENT_CLOCK_TRUE) limits it against its clock in the same way, as
+ * an exchange with true time itself would. Each claim stands for itself.
+ *
  * Only two exchanges decide: the one with the highest lower limit and the one with the lowest
  * upper limit. A burst of those alone is the same burst.
  *
@@ -46,6 +49,7 @@ struct rkt_clock_bursts {
     size_t count;
     size_t empty_count;     /* bursts whose interval was empty: left out */
     size_t senseless_count; /* exchanges whose stamps no exchange can have: likewise */
+    bool are_claims;        /* of true time: it is anywhere in them, in the middle no likelier */
 };
 
 /*
@@ -55,6 +59,11 @@ struct rkt_clock_bursts {
 enum rkt_status rkt_clock_bursts_make(const struct rkt_event *exchanges, size_t exchange_count,
                                       uint32_t peer_source, struct rkt_arena *arena,
                                       struct rkt_clock_bursts *bursts_out, struct rkt_error *err);
+
+/* Likewise true time minus this clock, of claims. */
+enum rkt_status rkt_clock_claims_make(const struct rkt_event *claims, size_t claim_count,
+                                      struct rkt_arena *arena, struct rkt_clock_bursts *bursts_out,
+                                      struct rkt_error *err);
 
 /*
  * Of one burst's exchanges, the indexes of the two that decide (equal when it is one).

@@ -18,7 +18,7 @@ struct piece {
     const struct rkt_clock_burst *bursts;
     size_t count;
     int64_t base_ns;
-    int64_t best_width_ns;
+    int64_t best_width_ns; /* 0 of claims: all of their width is doubt */
     struct rkt_smooth_point *points;
     double *above; /* how far the tube's edges are from the smoothed offset */
     double *below;
@@ -31,6 +31,7 @@ struct piece {
 struct solving {
     struct rkt_arena *arena;
     const struct rkt_clock_params *params;
+    bool are_claims;
     struct rkt_clock_curve *curve;
     struct rkt_clock_segment *segments;
     size_t segment_limit;
@@ -185,7 +186,7 @@ static enum rkt_status init_piece(struct solving *solving, struct piece *piece,
                                   uint32_t *noise_index_out, struct rkt_error *err)
 {
     piece->base_ns = middle_ns(&piece->bursts[0]);
-    piece->best_width_ns = solving->curve->best_width_ns;
+    piece->best_width_ns = solving->are_claims ? 0 : solving->curve->best_width_ns;
     piece->points = RKT_ARENA_ARRAY(solving->arena, struct rkt_smooth_point, piece->count);
     piece->above = RKT_ARENA_ARRAY(solving->arena, double, piece->count);
     piece->below = RKT_ARENA_ARRAY(solving->arena, double, piece->count);
@@ -325,8 +326,11 @@ enum rkt_status rkt_clock_curve_solve(const struct rkt_clock_bursts *bursts,
     struct rkt_clock_burst *work =
         RKT_ARENA_ARRAY(arena, struct rkt_clock_burst, bursts->count + 1);
     struct rkt_clock_curve curve = {.best_width_ns = INT64_MAX};
-    struct solving solving = {
-        .arena = arena, .params = params, .curve = &curve, .segment_limit = 4 + bursts->count / 50};
+    struct solving solving = {.arena = arena,
+                              .params = params,
+                              .are_claims = bursts->are_claims,
+                              .curve = &curve,
+                              .segment_limit = 4 + bursts->count / 50};
     enum rkt_status status;
 
     solving.segments = RKT_ARENA_ARRAY(arena, struct rkt_clock_segment, solving.segment_limit);

@@ -60,7 +60,13 @@ enum rkt_clock_flag {
     RKT_CLOCK_ASYMMETRIC = 16,    /* the bursts disproved kappa */
     RKT_CLOCK_SILENT = 32,        /* over a minute between two bursts, or without any of a hop */
     RKT_CLOCK_CONTRADICTORY = 64, /* too much was left out, or too many segments: no curve */
+    RKT_CLOCK_CLAIM_USED = 128,   /* bounds are narrower by what hosts claim of true time */
+    RKT_CLOCK_CLAIM_WRONG = 256,  /* such claims contradict the exchanges: left out */
 };
+
+/* What became of what a host claimed of true time: "none" (it claimed nothing, or what is of no use), "used" or
+ * "left out". */
+const char *rkt_clock_claim_word(uint32_t flags);
 
 /* Where the other clock minus this one is at a moment of this one. */
 struct rkt_clock_point {

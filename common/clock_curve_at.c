@@ -8,6 +8,13 @@
 /* Further than that a bound says nothing: 36 years. */
 #define SANE_NS 0x1p60
 
+const char *rkt_clock_claim_word(uint32_t flags)
+{
+    if (flags & RKT_CLOCK_CLAIM_WRONG)
+        return "left out";
+    return flags & RKT_CLOCK_CLAIM_USED ? "used" : "none";
+}
+
 static int64_t min_ns(int64_t a, int64_t b)
 {
     return a < b ? a : b;

@@ -396,6 +396,11 @@ enum rkt_align_state rkt_clock_map_state(const struct rkt_clock_map *map)
     return map->state;
 }
 
+uint32_t rkt_clock_map_flags(const struct rkt_clock_map *map)
+{
+    return map->align.flags;
+}
+
 bool rkt_clock_map_to_rank(const struct rkt_clock_map *map, enum rkt_clock_id clock_id,
                            struct rkt_local_time local, int64_t *rank_ns_out, int64_t *error_ns_out)
 {

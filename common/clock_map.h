@@ -44,6 +44,8 @@ void rkt_clock_map_destroy(struct rkt_clock_map *map); /* NULL is fine */
 
 enum rkt_clock_id rkt_clock_map_rank_clock(const struct rkt_clock_map *map);
 enum rkt_align_state rkt_clock_map_state(const struct rkt_clock_map *map);
+uint32_t rkt_clock_map_flags(
+    const struct rkt_clock_map *map); /* of the alignment: enum rkt_clock_flag */
 
 /* False: this clock cannot be mapped. *error_ns_out (may be NULL): the mapping's own bound. */
 bool rkt_clock_map_to_rank(const struct rkt_clock_map *map, enum rkt_clock_id clock_id,

@@ -2,357 +2,24 @@
 #include "common/clock_path.h"
 
 #include <math.h>
-#include <stdlib.h>
 
+#include "common/clock_path_parts.h"
 #include "common/clock_smooth.h"
-
-/* How fast two clocks' difference can change, for reading one a little off its time. */
-#define RATE_MAX_PPM 200
-#define PPM 1000000
-
-/* Times of the node's clock; grows in the arena's memory that was counted before. */
-struct times {
-    int64_t *items;
-    size_t count;
-};
-
-static int64_t min_ns(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static int64_t max_ns(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
-static int64_t bound_of(const struct rkt_clock_point *point)
+static int64_t min_ns(int64_t a, int64_t b)
 {
-    return max_ns(point->upper_ns - point->offset_ns, point->offset_ns - point->lower_ns);
+    return a < b ? a : b;
 }
 
 static int64_t likely_of(const struct rkt_clock_point *point)
 {
     return max_ns(point->likely_upper_ns - point->offset_ns,
                   point->offset_ns - point->likely_lower_ns);
-}
-
-/* `to` from one clock on, `next` from the clock that it leads to. */
-static void add_hop(struct rkt_clock_point *to, const struct rkt_clock_point *next)
-{
-    int64_t slack_ns = bound_of(to) / PPM * RATE_MAX_PPM + 1;
-
-    to->offset_ns += next->offset_ns;
-    to->lower_ns += next->lower_ns - slack_ns;
-    to->upper_ns += next->upper_ns + slack_ns;
-    to->likely_lower_ns += next->likely_lower_ns - slack_ns;
-    to->likely_upper_ns += next->likely_upper_ns + slack_ns;
-}
-
-static bool along_hops(const struct rkt_clock_path *path, int64_t local_ns,
-                       struct rkt_clock_point *point_out)
-{
-    struct rkt_clock_point sum = {0};
-
-    for (size_t i = 0; i < path->hop_count; i++) {
-        struct rkt_clock_point hop;
-
-        if (!rkt_clock_curve_at(path->hops[i], local_ns + sum.offset_ns, &hop))
-            return false;
-        if (i == 0)
-            sum = hop;
-        else
-            add_hop(&sum, &hop);
-    }
-    *point_out = sum;
-    return true;
-}
-
-/* From here on an offset over hops that nobody measures any more is no match for a direct one. */
-#define FAR_WIDER 4
-
-static int64_t estimate_of(const struct rkt_clock_point *hops, const struct rkt_clock_point *direct)
-{
-    bool is_far =
-        (hops->upper_ns - hops->lower_ns) / FAR_WIDER > direct->upper_ns - direct->lower_ns;
-
-    return is_far ? direct->offset_ns : hops->offset_ns;
-}
-
-/* What both say; where they contradict each other, all that either says. */
-static void intersect(struct rkt_clock_point *point, const struct rkt_clock_point *other)
-{
-    struct rkt_clock_point both = *point;
-    int64_t estimate_ns = estimate_of(point, other);
-
-    both.lower_ns = max_ns(point->lower_ns, other->lower_ns);
-    both.upper_ns = min_ns(point->upper_ns, other->upper_ns);
-    if (both.lower_ns > both.upper_ns) {
-        both.lower_ns = min_ns(point->lower_ns, other->lower_ns);
-        both.upper_ns = max_ns(point->upper_ns, other->upper_ns);
-    }
-    both.likely_lower_ns = max_ns(point->likely_lower_ns, other->likely_lower_ns);
-    both.likely_upper_ns = min_ns(point->likely_upper_ns, other->likely_upper_ns);
-    if (both.likely_lower_ns > both.likely_upper_ns) {
-        both.likely_lower_ns = both.lower_ns;
-        both.likely_upper_ns = both.upper_ns;
-    }
-    both.offset_ns = min_ns(max_ns(estimate_ns, both.lower_ns), both.upper_ns);
-    *point = both;
-}
-
-bool rkt_clock_path_at(const struct rkt_clock_path *path, int64_t local_ns,
-                       struct rkt_clock_point *point_out)
-{
-    struct rkt_clock_point direct;
-    bool has_hops = path->hop_count > 0 && along_hops(path, local_ns, point_out);
-
-    if (!path->direct || !rkt_clock_curve_at(path->direct, local_ns, &direct))
-        return has_hops;
-    if (has_hops)
-        intersect(point_out, &direct);
-    else
-        *point_out = direct;
-    return true;
-}
-
-/* ---- where knots stand, and where curves bend ---- */
-
-static size_t vertex_count(const struct rkt_clock_curve *curve)
-{
-    size_t count = 0;
-
-    for (size_t s = 0; s < curve->segment_count; s++)
-        count += curve->segments[s].count;
-    return count;
-}
-
-/* The node's time at which the clock that hop `hop` starts from showed `ns`. */
-static int64_t node_time_ns(const struct rkt_clock_path *path, size_t hop, int64_t ns)
-{
-    struct rkt_clock_path before = {.hop_count = hop};
-    int64_t local_ns = ns;
-
-    for (size_t i = 0; i < hop; i++)
-        before.hops[i] = path->hops[i];
-    for (int round = 0; round < 3 && hop > 0; round++) { /* offsets change by some ppm only */
-        struct rkt_clock_point point;
-
-        if (along_hops(&before, local_ns, &point))
-            local_ns = ns - point.offset_ns;
-    }
-    return local_ns;
-}
-
-static void add_time(struct times *times, int64_t ns)
-{
-    if (ns >= 0)
-        times->items[times->count++] = ns;
-}
-
-static void add_vertices(struct times *times, const struct rkt_clock_curve *curve)
-{
-    for (size_t s = 0; s < curve->segment_count; s++) {
-        const struct rkt_clock_segment *segment = &curve->segments[s];
-
-        for (size_t k = 0; k < segment->count; k++) {
-            int64_t here_ns = segment->vertices[k].local_ns;
-
-            add_time(times, here_ns);
-            if (k + 1 < segment->count)
-                add_time(times, here_ns + (segment->vertices[k + 1].local_ns - here_ns) / 2);
-        }
-    }
-}
-
-/* Around a step the bounds open at once, and in the middle the offset changes over. */
-#define TIMES_PER_STEP 6u
-static void add_steps(struct times *times, const struct rkt_clock_path *path,
-                      const struct rkt_clock_curve *curve, size_t hop)
-{
-    for (size_t s = 0; s + 1 < curve->segment_count; s++) {
-        const struct rkt_clock_segment *left = &curve->segments[s];
-        int64_t from_ns = node_time_ns(path, hop, left->vertices[left->count - 1].local_ns);
-        int64_t to_ns = node_time_ns(path, hop, left[1].vertices[0].local_ns);
-        int64_t middle_ns = from_ns + (to_ns - from_ns + 1) / 2;
-
-        add_time(times, from_ns);
-        add_time(times, from_ns + 1);
-        add_time(times, middle_ns - 1);
-        add_time(times, middle_ns);
-        add_time(times, to_ns - 1);
-        add_time(times, to_ns);
-    }
-}
-
-/* Where an edge that rises from `left_ns` and one that rises from `right_ns` the other way meet. */
-static int64_t peak_ns(const struct rkt_clock_vertex *left, int64_t length_ns, int64_t left_ns,
-                       int64_t right_ns)
-{
-    double half = (double)length_ns / 2;
-    double lean =
-        left->growth_ppb > 0 ? (double)(right_ns - left_ns) / (2 * left->growth_ppb) * 1e9 : 0;
-
-    return left->local_ns + (int64_t)fmin(fmax(half + lean, 0), (double)length_ns);
-}
-
-#define BENDS_PER_VERTEX 5u
-static void add_bends(struct times *times, const struct rkt_clock_path *path,
-                      const struct rkt_clock_curve *curve, size_t hop)
-{
-    for (size_t s = 0; s < curve->segment_count; s++) {
-        const struct rkt_clock_segment *segment = &curve->segments[s];
-
-        for (size_t k = 0; k < segment->count; k++) {
-            const struct rkt_clock_vertex *left = &segment->vertices[k];
-            const struct rkt_clock_point *a = &left->at, *b = &left[1].at;
-            int64_t length_ns;
-
-            add_time(times, node_time_ns(path, hop, left->local_ns));
-            if (k + 1 == segment->count)
-                break;
-            length_ns = left[1].local_ns - left->local_ns;
-            const int64_t peaks[] = {
-                peak_ns(left, length_ns, a->upper_ns - a->offset_ns, b->upper_ns - b->offset_ns),
-                peak_ns(left, length_ns, a->offset_ns - a->lower_ns, b->offset_ns - b->lower_ns),
-                peak_ns(left, length_ns, a->likely_upper_ns - a->offset_ns,
-                        b->likely_upper_ns - b->offset_ns),
-                peak_ns(left, length_ns, a->offset_ns - a->likely_lower_ns,
-                        b->offset_ns - b->likely_lower_ns)};
-
-            for (size_t i = 0; i < BENDS_PER_VERTEX - 1; i++)
-                add_time(times, node_time_ns(path, hop, peaks[i]));
-        }
-    }
-}
-
-static int compare_times(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-static void sort_times(struct times *times)
-{
-    size_t kept = 0;
-
-    if (times->count > 1)
-        qsort(times->items, times->count, sizeof(*times->items), compare_times);
-    for (size_t i = 0; i < times->count; i++) {
-        if (kept == 0 || times->items[i] != times->items[kept - 1])
-            times->items[kept++] = times->items[i];
-    }
-    times->count = kept;
-}
-
-static bool init_times(struct times *times, size_t cap, struct rkt_arena *arena)
-{
-    times->items = RKT_ARENA_ARRAY(arena, int64_t, cap + 1);
-    return times->items != NULL;
-}
-
-/* The curve whose bursts get knots, beside those of the direct one. */
-static const struct rkt_clock_curve *main_curve(const struct rkt_clock_path *path)
-{
-    for (size_t i = 0; i < path->hop_count; i++) {
-        if (path->hops[i]->segment_count == 0)
-            return path->direct;
-    }
-    return path->hop_count > 0 ? path->hops[0] : path->direct;
-}
-
-/* Hops that lead to the reference, and a direct way as well. */
-static bool has_direct_beside(const struct rkt_clock_path *path)
-{
-    return path->direct && path->direct->segment_count > 0 && main_curve(path) != path->direct;
-}
-
-static bool make_grid(const struct rkt_clock_path *path, struct rkt_arena *arena,
-                      struct times *grid)
-{
-    const struct rkt_clock_curve *main = main_curve(path);
-    bool has_both = has_direct_beside(path);
-    size_t cap = 2 * vertex_count(main) + TIMES_PER_STEP * main->segment_count;
-
-    for (size_t i = 0; i < path->hop_count; i++)
-        cap += TIMES_PER_STEP * path->hops[i]->segment_count;
-    if (path->direct)
-        cap += TIMES_PER_STEP * path->direct->segment_count;
-    if (has_both)
-        cap += 2 * vertex_count(path->direct);
-    if (!init_times(grid, cap, arena))
-        return false;
-    add_vertices(grid, main);
-    if (has_both)
-        add_vertices(grid, path->direct);
-    for (size_t i = 0; i < path->hop_count; i++)
-        add_steps(grid, path, path->hops[i], i);
-    if (path->direct)
-        add_steps(grid, path, path->direct, 0);
-    sort_times(grid);
-    return true;
-}
-
-/* Where two straight edges cross between two times, if they do. */
-static void add_crossing(struct times *times, const int64_t at_ns[2], int64_t before_ns,
-                         int64_t behind_ns)
-{
-    double share = (double)before_ns / ((double)before_ns - (double)behind_ns);
-
-    if ((before_ns < 0) != (behind_ns < 0))
-        add_time(times, at_ns[0] + (int64_t)(share * (double)(at_ns[1] - at_ns[0])));
-}
-
-/* What is in both bounds bends where an edge of the one crosses that of the other. */
-#define CROSSINGS_PER_BEND 4u
-static void add_crossings(struct times *crossings, const struct rkt_clock_path *path,
-                          const struct times *bends)
-{
-    for (size_t i = 0; i + 1 < bends->count; i++) {
-        const int64_t *at_ns = &bends->items[i];
-        struct rkt_clock_point hops[2], direct[2];
-
-        for (int k = 0; k < 2; k++) {
-            if (!along_hops(path, at_ns[k], &hops[k]) ||
-                !rkt_clock_curve_at(path->direct, at_ns[k], &direct[k]))
-                return;
-        }
-        add_crossing(crossings, at_ns, hops[0].lower_ns - direct[0].lower_ns,
-                     hops[1].lower_ns - direct[1].lower_ns);
-        add_crossing(crossings, at_ns, hops[0].upper_ns - direct[0].upper_ns,
-                     hops[1].upper_ns - direct[1].upper_ns);
-        add_crossing(crossings, at_ns, hops[0].likely_lower_ns - direct[0].likely_lower_ns,
-                     hops[1].likely_lower_ns - direct[1].likely_lower_ns);
-        add_crossing(crossings, at_ns, hops[0].likely_upper_ns - direct[0].likely_upper_ns,
-                     hops[1].likely_upper_ns - direct[1].likely_upper_ns);
-    }
-}
-
-static bool make_bends(const struct rkt_clock_path *path, struct rkt_arena *arena,
-                       struct times *bends)
-{
-    bool can_cross = path->direct && path->hop_count > 0;
-    size_t cap = path->direct ? BENDS_PER_VERTEX * vertex_count(path->direct) : 0;
-    struct times crossings = {0};
-
-    for (size_t i = 0; i < path->hop_count; i++)
-        cap += BENDS_PER_VERTEX * vertex_count(path->hops[i]);
-    if (!init_times(bends, can_cross ? cap * (1 + CROSSINGS_PER_BEND) : cap, arena) ||
-        (can_cross && !init_times(&crossings, cap * CROSSINGS_PER_BEND, arena)))
-        return false;
-    for (size_t i = 0; i < path->hop_count; i++)
-        add_bends(bends, path, path->hops[i], i);
-    if (path->direct)
-        add_bends(bends, path, path->direct, 0);
-    sort_times(bends);
-    if (!can_cross)
-        return true;
-    add_crossings(&crossings, path, bends);
-    for (size_t i = 0; i < crossings.count; i++)
-        add_time(bends, crossings.items[i]);
-    sort_times(bends);
-    return true;
 }
 
 /* ---- knots ---- */
@@ -378,7 +45,7 @@ static void lift(struct rkt_align_knot *left, const struct rkt_clock_path *path,
     if (!rkt_clock_path_at(path, local_ns, &point))
         return;
     point.offset_ns = line_ns(left->offset_ns, right->offset_ns, after_ns, length_ns);
-    bound_ns = bound_of(&point) + ROUNDING_NS -
+    bound_ns = rkt_clock_point_bound_ns(&point) + ROUNDING_NS -
                line_ns(left->bound_ns, right->bound_ns, after_ns, length_ns);
     likely_ns = likely_of(&point) + ROUNDING_NS -
                 line_ns(left->likely_ns, right->likely_ns, after_ns, length_ns);
@@ -389,7 +56,7 @@ static void lift(struct rkt_align_knot *left, const struct rkt_clock_path *path,
 }
 
 static void lift_all(struct rkt_align_knot *knots, size_t count, const struct rkt_clock_path *path,
-                     const struct times *bends)
+                     const struct rkt_clock_times *bends)
 {
     size_t left = 0;
 
@@ -402,9 +69,12 @@ static void lift_all(struct rkt_align_knot *knots, size_t count, const struct rk
             local_ns < (int64_t)knots[left + 1].local_ns)
             lift(&knots[left], path, local_ns);
     }
+    /* what was lifted for one moment is so at others, too: but never past what is guaranteed */
+    for (size_t i = 0; i < count; i++)
+        knots[i].likely_ns = min_ns(knots[i].likely_ns, knots[i].bound_ns);
 }
 
-static size_t make_knots(const struct rkt_clock_path *path, const struct times *grid,
+static size_t make_knots(const struct rkt_clock_path *path, const struct rkt_clock_times *grid,
                          struct rkt_align_knot *knots)
 {
     size_t count = 0;
@@ -413,10 +83,11 @@ static size_t make_knots(const struct rkt_clock_path *path, const struct times *
         struct rkt_clock_point point;
 
         if (rkt_clock_path_at(path, grid->items[i], &point))
-            knots[count++] = (struct rkt_align_knot){.local_ns = (uint64_t)grid->items[i],
-                                                     .offset_ns = point.offset_ns,
-                                                     .bound_ns = bound_of(&point) + ROUNDING_NS,
-                                                     .likely_ns = likely_of(&point) + ROUNDING_NS};
+            knots[count++] =
+                (struct rkt_align_knot){.local_ns = (uint64_t)grid->items[i],
+                                        .offset_ns = point.offset_ns,
+                                        .bound_ns = rkt_clock_point_bound_ns(&point) + ROUNDING_NS,
+                                        .likely_ns = likely_of(&point) + ROUNDING_NS};
     }
     return count;
 }
@@ -437,6 +108,91 @@ static void add_curve(struct rkt_align_info *align, const struct rkt_clock_curve
         max_u32(align->noise_ppt, (uint32_t)(1000 * rkt_clock_noises[curve->noise_index]));
 }
 
+/* ---- what hosts claim of true time ---- */
+
+/* Claims of a good clock do none of that. */
+#define CLAIM_FLAGS_WRONG (RKT_CLOCK_STEPPED | RKT_CLOCK_BAD_BURSTS | RKT_CLOCK_CONTRADICTORY)
+
+enum claim_verdict {
+    CLAIM_USELESS, /* wider than what was measured, everywhere */
+    CLAIM_GOOD,
+    CLAIM_WRONG,
+};
+
+static enum claim_verdict judge_at(const struct rkt_clock_path *path, int64_t local_ns)
+{
+    struct rkt_clock_point measured, claimed;
+
+    if (!rkt_clock_path_way_at(path, RKT_CLOCK_WAY_MEASURED, local_ns, &measured) ||
+        !rkt_clock_path_way_at(path, RKT_CLOCK_WAY_CLAIMED, local_ns, &claimed))
+        return CLAIM_USELESS;
+    if (claimed.lower_ns > measured.upper_ns || claimed.upper_ns < measured.lower_ns)
+        return CLAIM_WRONG;
+    return claimed.lower_ns > measured.lower_ns || claimed.upper_ns < measured.upper_ns
+               ? CLAIM_GOOD
+               : CLAIM_USELESS;
+}
+
+static enum claim_verdict worse(enum claim_verdict a, enum claim_verdict b)
+{
+    return a > b ? a : b;
+}
+
+/* Narrower, one by one, than what was measured is somewhere. Others are not worth a judgement. */
+static bool are_narrow(const struct rkt_clock_path *path, const struct rkt_clock_times *grid)
+{
+    int64_t claimed_ns = path->claim->best_width_ns / 2 + path->reference_claim->best_width_ns / 2;
+    bool is_any = false;
+
+    for (size_t i = 0; i < grid->count && !is_any; i++) {
+        struct rkt_clock_point measured;
+
+        is_any = rkt_clock_path_way_at(path, RKT_CLOCK_WAY_MEASURED, grid->items[i], &measured) &&
+                 claimed_ns < rkt_clock_point_bound_ns(&measured);
+    }
+    return is_any;
+}
+
+static enum claim_verdict judge_claims(const struct rkt_clock_path *path,
+                                       const struct rkt_clock_times *grid)
+{
+    enum claim_verdict worst = CLAIM_USELESS;
+
+    if (!path->claim || !path->reference_claim || !are_narrow(path, grid))
+        return CLAIM_USELESS;
+    if ((path->claim->flags | path->reference_claim->flags) & CLAIM_FLAGS_WRONG)
+        return CLAIM_WRONG;
+    for (size_t i = 0; i < grid->count; i++)
+        worst = worse(worst, judge_at(path, grid->items[i]));
+    for (size_t s = 0; s < path->claim->segment_count; s++) {
+        for (size_t k = 0; k < path->claim->segments[s].count; k++)
+            worst = worse(worst, judge_at(path, path->claim->segments[s].vertices[k].local_ns));
+    }
+    return worst;
+}
+
+/* Takes the claims off the path if they do not help, and says in the alignment what became of them. */
+static bool use_claims(struct rkt_clock_path *path, struct rkt_arena *arena,
+                       struct rkt_clock_times *grid, struct rkt_align_info *align)
+{
+    enum claim_verdict verdict = judge_claims(path, grid);
+
+    if (verdict == CLAIM_GOOD) {
+        align->flags |= RKT_CLOCK_CLAIM_USED;
+        align->rho_ppb = max_u32(align->rho_ppb, path->claim->rho_ppb);
+        align->rho_ppb = max_u32(align->rho_ppb, path->reference_claim->rho_ppb);
+        return true;
+    }
+    if (verdict == CLAIM_WRONG)
+        align->flags |= RKT_CLOCK_CLAIM_WRONG;
+    if (!path->claim)
+        return true;
+    path->claim = NULL;
+    return rkt_clock_path_grid(path, arena, grid);
+}
+
+/* ---- outside all bursts ---- */
+
 /* Nobody measured for longer than some bursts that failed. */
 #define LONG_NS INT64_C(60000000000)
 
@@ -447,7 +203,8 @@ struct ends {
     double growth_ppb;
 };
 
-static void add_ends(struct ends *ends, const struct rkt_clock_curve *curve)
+/* Of curves one behind the other; `way` -1: from there to here. */
+static void add_ends(struct ends *ends, const struct rkt_clock_curve *curve, int way)
 {
     const struct rkt_clock_segment *first, *last;
 
@@ -455,9 +212,17 @@ static void add_ends(struct ends *ends, const struct rkt_clock_curve *curve)
         return;
     first = &curve->segments[0];
     last = &curve->segments[curve->segment_count - 1];
-    ends->first_rate_ppb += first->first_rate_ppb;
-    ends->last_rate_ppb += last->last_rate_ppb;
+    ends->first_rate_ppb += way * first->first_rate_ppb;
+    ends->last_rate_ppb += way * last->last_rate_ppb;
     ends->growth_ppb += fmax(first->first_growth_ppb, last->last_growth_ppb) + 1;
+}
+
+/* Of both ways: an edge that comes from the one bound leaves at the other's rate. */
+static void widen_ends(struct ends *ends, const struct ends *other)
+{
+    ends->growth_ppb = fmax(ends->growth_ppb, other->growth_ppb) +
+                       fmax(fabs(other->first_rate_ppb - ends->first_rate_ppb),
+                            fabs(other->last_rate_ppb - ends->last_rate_ppb));
 }
 
 /* The node's time of the first burst, or the last, of a curve that hop `hop` is or would be. */
@@ -467,7 +232,8 @@ static int64_t end_time_ns(const struct rkt_clock_path *path, size_t hop,
     const struct rkt_clock_segment *segment =
         &curve->segments[is_last ? curve->segment_count - 1 : 0];
 
-    return node_time_ns(path, hop, segment->vertices[is_last ? segment->count - 1 : 0].local_ns);
+    return rkt_clock_path_node_time_ns(
+        path, hop, segment->vertices[is_last ? segment->count - 1 : 0].local_ns);
 }
 
 /* Whether a curve, of hop 0 or direct, goes on for LONG_NS where some hop was not measured any more. */
@@ -500,23 +266,25 @@ static void set_silence(struct rkt_align_info *align, const struct rkt_clock_pat
 
 static void set_ends(struct rkt_align_info *align, const struct rkt_clock_path *path)
 {
-    struct ends hops = {0}, direct = {0};
+    struct ends hops = {0}, direct = {0}, claimed = {0};
 
     for (size_t i = 0; i < path->hop_count; i++)
-        add_ends(&hops, path->hops[i]);
+        add_ends(&hops, path->hops[i], 1);
     if (path->direct)
-        add_ends(&direct, path->direct);
-    if (main_curve(path) == path->direct)
+        add_ends(&direct, path->direct, 1);
+    if (rkt_clock_path_main_curve(path) == path->direct)
         hops = direct;
-    /* an edge that comes from the one bound leaves at the other's rate */
-    if (has_direct_beside(path)) {
-        hops.growth_ppb = fmax(hops.growth_ppb, direct.growth_ppb) +
-                          fmax(fabs(direct.first_rate_ppb - hops.first_rate_ppb),
-                               fabs(direct.last_rate_ppb - hops.last_rate_ppb));
+    if (rkt_clock_path_has_direct_beside(path)) {
+        widen_ends(&hops, &direct);
         if (outlasts_hops(path, path->direct, false))
             hops.first_rate_ppb = direct.first_rate_ppb;
         if (outlasts_hops(path, path->direct, true))
             hops.last_rate_ppb = direct.last_rate_ppb;
+    }
+    if (path->claim && path->reference_claim) {
+        add_ends(&claimed, path->claim, 1);
+        add_ends(&claimed, path->reference_claim, -1);
+        widen_ends(&hops, &claimed);
     }
     align->first_rate_ppb = (int32_t)lround(hops.first_rate_ppb);
     align->last_rate_ppb = (int32_t)lround(hops.last_rate_ppb);
@@ -526,29 +294,31 @@ static void set_ends(struct rkt_align_info *align, const struct rkt_clock_path *
 enum rkt_status rkt_clock_path_align(const struct rkt_clock_path *path, struct rkt_arena *arena,
                                      struct rkt_align_info *align_out, struct rkt_error *err)
 {
-    const struct rkt_clock_curve *main = main_curve(path);
+    const struct rkt_clock_curve *main = rkt_clock_path_main_curve(path);
+    struct rkt_clock_path used = *path;
     struct rkt_align_info align = {.state = RKT_ALIGN_UNALIGNED};
     struct rkt_align_knot *knots;
-    struct times grid = {0}, bends = {0};
+    struct rkt_clock_times grid = {0}, bends = {0};
 
     for (size_t i = 0; i < path->hop_count; i++)
         add_curve(&align, path->hops[i]);
     if (path->direct)
         add_curve(&align, path->direct);
-    if (has_direct_beside(path))
+    if (rkt_clock_path_has_direct_beside(path))
         set_silence(&align, path);
     if (!main || main->segment_count == 0) {
         *align_out = align;
         return RKT_OK;
     }
-    if (!make_grid(path, arena, &grid) || !make_bends(path, arena, &bends) ||
+    if (!rkt_clock_path_grid(path, arena, &grid) || !use_claims(&used, arena, &grid, &align) ||
+        !rkt_clock_path_bends(&used, arena, &bends) ||
         !(knots = RKT_ARENA_ARRAY(arena, struct rkt_align_knot, grid.count)))
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for an alignment of %zu knots", grid.count);
     align.state = RKT_ALIGN_MEASURED;
     align.knots = knots;
-    align.knot_count = make_knots(path, &grid, knots);
-    lift_all(knots, align.knot_count, path, &bends);
-    set_ends(&align, path);
+    align.knot_count = make_knots(&used, &grid, knots);
+    lift_all(knots, align.knot_count, &used, &bends);
+    set_ends(&align, &used);
     *align_out = align;
     return RKT_OK;
 }

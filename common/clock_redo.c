@@ -9,7 +9,7 @@
 #include "common/clock_tree.h"
 #include "common/node_id.h"
 
-/* One sidecar; its exchanges are reduced to those that decide. */
+/* One sidecar; its exchanges are reduced to those that decide, its claims of true time are kept. */
 struct node {
     const struct rkt_source_info *info; /* NULL: rank 0's, of which nothing was stored */
     uint32_t number;
@@ -31,44 +31,59 @@ struct reduction {
     size_t count;
 };
 
+static enum rkt_status keep(struct node *node, const struct rkt_event *event, struct rkt_error *err)
+{
+    if (!rkt_array_reserve((void **)&node->kept, &node->kept_cap, node->kept_count + 1,
+                           sizeof(*node->kept)))
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu clock records", node->kept_count);
+    node->kept[node->kept_count++] = *event;
+    return RKT_OK;
+}
+
 static enum rkt_status end_burst(struct reduction *reduction, struct rkt_error *err)
 {
-    struct node *node = reduction->node;
+    enum rkt_status status;
     size_t lower = 0, upper = 0;
     bool is_sound = rkt_clock_burst_keep(reduction->burst, reduction->count, &lower, &upper);
 
     reduction->count = 0;
     if (!is_sound)
         return RKT_OK;
-    if (!rkt_array_reserve((void **)&node->kept, &node->kept_cap, node->kept_count + 2,
-                           sizeof(*node->kept)))
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu bursts", node->kept_count / 2);
-    node->kept[node->kept_count++] = reduction->burst[lower];
-    node->kept[node->kept_count++] = reduction->burst[upper];
-    return RKT_OK;
+    status = keep(reduction->node, &reduction->burst[lower], err);
+    if (status == RKT_OK)
+        status = keep(reduction->node, &reduction->burst[upper], err);
+    return status;
+}
+
+static enum rkt_status take_exchange(struct reduction *reduction, const struct rkt_event *event,
+                                     struct rkt_error *err)
+{
+    const struct rkt_event_clock_exchange *now = &event->clock_exchange;
+    const struct rkt_event_clock_exchange *last = &reduction->burst[0].clock_exchange;
+    enum rkt_status status = RKT_OK;
+
+    if (reduction->count == RKT_BURST_EXCHANGES_MAX ||
+        (reduction->count > 0 &&
+         (now->burst != last->burst || now->peer_source != last->peer_source)))
+        status = end_burst(reduction, err);
+    if (status == RKT_OK)
+        reduction->burst[reduction->count++] = *event;
+    return status;
 }
 
 static enum rkt_status take_events(void *ctx, const struct rkt_event *events, size_t count,
                                    struct rkt_error *err)
 {
     struct reduction *reduction = ctx;
+    enum rkt_status status = RKT_OK;
 
-    for (size_t i = 0; i < count; i++) {
-        const struct rkt_event_clock_exchange *now = &events[i].clock_exchange;
-        const struct rkt_event_clock_exchange *last = &reduction->burst[0].clock_exchange;
-        enum rkt_status status = RKT_OK;
-
-        if (events[i].kind != RKT_EVENT_CLOCK_EXCHANGE)
-            continue;
-        if (reduction->count == RKT_BURST_EXCHANGES_MAX ||
-            (reduction->count > 0 &&
-             (now->burst != last->burst || now->peer_source != last->peer_source)))
-            status = end_burst(reduction, err);
-        if (status != RKT_OK)
-            return status;
-        reduction->burst[reduction->count++] = events[i];
+    for (size_t i = 0; i < count && status == RKT_OK; i++) {
+        if (events[i].kind == RKT_EVENT_CLOCK_EXCHANGE)
+            status = take_exchange(reduction, &events[i], err);
+        else if (events[i].kind == RKT_EVENT_CLOCK_TRUE)
+            status = keep(reduction->node, &events[i], err);
     }
-    return RKT_OK;
+    return status;
 }
 
 static enum rkt_status load_node(struct rkt_store_reader *reader, struct node *node,

@@ -11,7 +11,7 @@
  * aligned by. So with the same parameters each number is the same as in the store, if the store has
  * all records of its sidecars. Imports have no sidecars: nothing is made of them here.
  *
- * Threads: one at a time. Memory: 128 bytes per burst, and the tree's.
+ * Threads: one at a time. Memory: 128 bytes per burst, 64 per claim of true time, and the tree's.
  */
 
 #include <stddef.h>

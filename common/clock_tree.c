@@ -24,6 +24,7 @@ struct node {
     bool is_liar;
     struct edge *edges; /* most bursts first */
     size_t edge_count;
+    struct rkt_clock_curve claim; /* to true time */
     struct rkt_align_info align;
     bool has_align;
 };
@@ -39,14 +40,20 @@ struct rkt_clock_tree {
     struct rkt_arena scratch; /* empty between calls */
 };
 
-/* Those of one burst stand together. */
+/* Those of one burst stand together, but for claims in between. */
 static size_t count_bursts(const struct rkt_clock_node *node)
 {
+    const struct rkt_event *last = NULL;
     size_t count = 0;
 
-    for (size_t i = 0; i < node->exchange_count; i++)
-        count += i == 0 || node->exchanges[i].clock_exchange.burst !=
-                               node->exchanges[i - 1].clock_exchange.burst;
+    for (size_t i = 0; i < node->exchange_count; i++) {
+        const struct rkt_event *event = &node->exchanges[i];
+
+        if (event->kind != RKT_EVENT_CLOCK_EXCHANGE)
+            continue;
+        count += !last || event->clock_exchange.burst != last->clock_exchange.burst;
+        last = event;
+    }
     return count;
 }
 
@@ -178,6 +185,22 @@ static enum rkt_status keep_curve(struct rkt_clock_tree *tree, struct rkt_clock_
     return RKT_OK;
 }
 
+/* None: a curve without a segment. */
+static enum rkt_status make_claim(struct rkt_clock_tree *tree, struct node *node,
+                                  struct rkt_error *err)
+{
+    struct rkt_clock_bursts claims;
+    enum rkt_status status = rkt_clock_claims_make(
+        node->given.exchanges, node->given.exchange_count, &tree->scratch, &claims, err);
+
+    if (status == RKT_OK && claims.count > 0)
+        status = rkt_clock_curve_solve(&claims, &tree->params, &tree->scratch, &node->claim, err);
+    if (status == RKT_OK && claims.count > 0)
+        status = keep_curve(tree, &node->claim, err);
+    rkt_arena_reset(&tree->scratch);
+    return status;
+}
+
 static enum rkt_status make_edge(struct rkt_clock_tree *tree, const struct rkt_clock_node *node,
                                  uint32_t peer_source, struct edge *edge, struct rkt_error *err)
 {
@@ -221,6 +244,8 @@ static enum rkt_status make_edges(struct rkt_clock_tree *tree, struct node *node
         status = make_edge(tree, &node->given, peers[i], &node->edges[i], err);
         node->edge_count = i + 1;
     }
+    if (status == RKT_OK)
+        status = make_claim(tree, node, err);
     if (node->edge_count > 1)
         qsort(node->edges, node->edge_count, sizeof(*node->edges), compare_edges);
     return status;
@@ -335,6 +360,26 @@ static enum rkt_status test_claim(struct rkt_clock_tree *tree, struct node *node
 
 /* ---- alignments ---- */
 
+/* NULL: nothing is claimed. */
+static const struct rkt_clock_curve *claim_of(const struct node *node)
+{
+    bool is_any = node->claim.segment_count > 0 || (node->claim.flags & RKT_CLOCK_CONTRADICTORY);
+
+    return is_any ? &node->claim : NULL;
+}
+
+static enum rkt_status add_claims(struct rkt_clock_tree *tree, struct node *node,
+                                  struct rkt_clock_path *path, struct rkt_error *err)
+{
+    enum rkt_status status = make_edges(tree, tree->reference, err);
+
+    if (status == RKT_OK && claim_of(node) && claim_of(tree->reference)) {
+        path->claim = claim_of(node);
+        path->reference_claim = claim_of(tree->reference);
+    }
+    return status;
+}
+
 static enum rkt_status make_align(struct rkt_clock_tree *tree, struct node *node,
                                   struct rkt_error *err)
 {
@@ -343,6 +388,8 @@ static enum rkt_status make_align(struct rkt_clock_tree *tree, struct node *node
     struct rkt_align_knot *knots;
     enum rkt_status status = find_path(tree, node, &path, &align, err);
 
+    if (status == RKT_OK)
+        status = add_claims(tree, node, &path, err);
     if (status == RKT_OK)
         status = rkt_clock_path_align(&path, &tree->scratch, &made, err);
     if (status != RKT_OK)

@@ -17,6 +17,8 @@
  * A node's way to the reference is over the peer with which it has most bursts, and so on from
  * there; bursts with the reference itself, beside that, are intersected.
  *
+ * What a node claims of true time narrows its alignment where the reference claims it too (clock_path.h).
+ *
  * Threads: one at a time.
  * Memory:  its own: the curves of nodes that others lead over (some 25 kB per hour each), and the
  *          alignments that were asked for.
@@ -46,7 +48,7 @@ static inline uint32_t rkt_clock_parent(uint32_t node, uint32_t star_max)
 struct rkt_clock_node {
     uint32_t source;                   /* its sidecar's: what peers call it */
     uint32_t clock_group;              /* the first node that claims the same clock, or itself */
-    const struct rkt_event *exchanges; /* on loan until destroy */
+    const struct rkt_event *exchanges; /* and claims of true time; on loan until destroy */
     size_t exchange_count;
 };
 

@@ -8,10 +8,10 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *const KIND_NAMES[RKT_EVENT_KIND_COUNT] = {
-    "none",       "kernel",         "memcpy", "memset",      "sync",  "api",
-    "nccl",       "range",          "bucket", "name",        "comm",  "shape",
-    "clock_pair", "clock_exchange", "loss",   "memory",      "graph", "overhead",
-    "counter",    "window",         "device", "clock_state",
+    "none",       "kernel",         "memcpy", "memset",      "sync",       "api",
+    "nccl",       "range",          "bucket", "name",        "comm",       "shape",
+    "clock_pair", "clock_exchange", "loss",   "memory",      "graph",      "overhead",
+    "counter",    "window",         "device", "clock_state", "clock_true",
 };
 
 static const char *const COPY_NAMES[] = {

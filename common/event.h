@@ -42,6 +42,7 @@ enum rkt_event_kind {
     RKT_EVENT_WINDOW = 19,      /* an edge of a capture window */
     RKT_EVENT_DEVICE = 20,      /* which GPU a device_id of the process is */
     RKT_EVENT_CLOCK_STATE = 21, /* what steers REALTIME says of itself */
+    RKT_EVENT_CLOCK_TRUE = 22,  /* within which limits it is true time, by the site's word */
     RKT_EVENT_KIND_COUNT
 };
 
@@ -214,6 +215,12 @@ struct rkt_event_clock_state {
     uint32_t status;       /* STA_* bits; 64 STA_UNSYNC: nobody steers */
 };
 
+/* True time at some moment from start_ns to end_ns of MONOTONIC_RAW, as ns since 1970. */
+struct rkt_event_clock_true {
+    uint64_t earliest_ns;
+    uint64_t latest_ns;
+};
+
 struct rkt_event {
     uint8_t kind;     /* enum rkt_event_kind */
     uint8_t clock_id; /* enum rkt_clock_id */
@@ -246,6 +253,7 @@ struct rkt_event {
         struct rkt_event_window window;
         struct rkt_event_device device;
         struct rkt_event_clock_state clock_state;
+        struct rkt_event_clock_true clock_true;
     };
 };
 

@@ -187,6 +187,12 @@ static const struct rkt_field CLOCK_STATE[] = {
     PLAIN(36, clock_state.status),
 };
 
+static const struct rkt_field CLOCK_TRUE[] = {
+    COMMON_FIELDS,
+    PLAIN(32, clock_true.earliest_ns),
+    PLAIN(33, clock_true.latest_ns),
+};
+
 #define TABLE(fields)                                \
     {                                                \
         (fields), sizeof(fields) / sizeof(*(fields)) \
@@ -217,6 +223,7 @@ static const struct {
     [RKT_EVENT_WINDOW] = TABLE(WINDOW),
     [RKT_EVENT_DEVICE] = TABLE(DEVICE),
     [RKT_EVENT_CLOCK_STATE] = TABLE(CLOCK_STATE),
+    [RKT_EVENT_CLOCK_TRUE] = TABLE(CLOCK_TRUE),
 };
 
 const struct rkt_field *rkt_event_fields(enum rkt_event_kind kind, size_t *count_out)

@@ -36,7 +36,8 @@
  *
  *     REQUEST  ->  <-  READY;  PING (t1) -> (t2, t3)  <- PONG (t4), many times;  DONE  ->
  *
- * DONE has the stamps that rank 0 aligns by. After a burst with another it goes to rank 0 too.
+ * DONE has the stamps that rank 0 aligns by. After a burst with another it goes to rank 0 too. So do, at any time,
+ * CLAIMs of true time: t1 and t4 around the reading, t3 the earliest and t2 the latest that it was.
  *
  * Threads: any; no state.
  */
@@ -141,6 +142,7 @@ enum rkt_burst_type {
     RKT_BURST_PING = 3,
     RKT_BURST_PONG = 4,
     RKT_BURST_DONE = 5,
+    RKT_BURST_CLAIM = 6, /* no burst: what a sidecar claims of true time, as one that is kept */
 };
 
 /* The two exchanges that give a burst its lower and its upper limit. */

@@ -18,6 +18,7 @@ const struct sim_goal sim_goals[SIM_GOAL_COUNT] = {
     {"collectives", sim_goal_collectives},
     {"sparse collectives alone", sim_goal_imports},
     {"made again from the store", sim_goal_redo},
+    {"claims of true time", sim_goal_claims},
 };
 
 bool sim_figure_is_good(const struct sim_figure *figure)

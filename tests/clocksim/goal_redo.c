@@ -11,6 +11,7 @@
 #include "tests/clocksim/must.h"
 
 #define NODES 9u
+#define CLAIM_NS 100 /* of every other run */
 
 static const struct rkt_clock_params OTHERS[] = {
     {.rho_ppb = 700, .kappa_permille = 100}, {.kappa_permille = 900}, {.rho_ppb = 5000}};
@@ -137,11 +138,12 @@ void sim_goal_redo(const struct sim_trial *trial)
     size_t other_count = 0;
 
     model.keeps_all = true;
-    for (uint64_t i = 0; i < trial->seed_count; i++) {
+    for (uint64_t i = 0; i < 2 * trial->seed_count; i++) {
         struct rkt_store_reader *reader;
         struct sim_run run;
 
-        sim_run_make(&run, &model, trial->first_seed + i);
+        model.claim = sim_claim_model_ptp(i % 2 ? CLAIM_NS : 0);
+        sim_run_make(&run, &model, trial->first_seed + i / 2);
         reader = write_store(&run);
         redo(&run, reader, &sim_usual_params, &same);
         for (size_t k = 0; k < OTHER_COUNT; k++)

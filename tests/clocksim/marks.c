@@ -54,6 +54,8 @@ static void add_node(struct sim_marks *marks, const struct sim_run *run, size_t 
     marks->burst_count += node->burst_count;
     marks->silent_count += (align->flags & RKT_CLOCK_SILENT) != 0;
     marks->stepped_count += (align->flags & RKT_CLOCK_STEPPED) != 0;
+    marks->claim_used_count += (align->flags & RKT_CLOCK_CLAIM_USED) != 0;
+    marks->claim_wrong_count += (align->flags & RKT_CLOCK_CLAIM_WRONG) != 0;
     if (align->state != RKT_ALIGN_MEASURED) {
         marks->unaligned_count++;
         return;

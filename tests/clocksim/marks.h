@@ -35,6 +35,8 @@ struct sim_marks {
     uint64_t unaligned_count; /* nodes; likewise those of these flags */
     uint64_t silent_count;
     uint64_t stepped_count;
+    uint64_t claim_used_count;
+    uint64_t claim_wrong_count;
     double solve_s; /* of a core */
 };
 

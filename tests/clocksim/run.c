@@ -113,6 +113,26 @@ static void measure_all(struct sim_run *run, size_t node, size_t peer, double pe
     run_schedule(&at, last_s, run->model.clock.duration_s);
 }
 
+static void claim_all(struct sim_run *run, size_t n, uint64_t seed)
+{
+    const struct sim_claim_model *model = &run->model.claim;
+    struct sim_node *node = &run->nodes[n];
+    struct sim_claimant claimant;
+    struct rkt_event claim;
+
+    sim_claimant_init(&claimant, model, node->clock, seed, n);
+    for (size_t k = 0; (double)k * model->period_s < run->model.clock.duration_s - FIRST_S; k++) {
+        double true_s = FIRST_S + (double)k * model->period_s;
+
+        if (!sim_claimant_claim(&claimant, true_s + (double)n / (double)run->model.node_count,
+                                &claim))
+            continue;
+        append(&node->kept, &node->kept_count, &node->kept_cap, &claim);
+        if (run->model.keeps_all)
+            append(&node->all, &node->all_count, &node->all_cap, &claim);
+    }
+}
+
 void sim_run_make(struct sim_run *run, const struct sim_run_model *model, uint64_t seed)
 {
     *run =
@@ -131,6 +151,8 @@ void sim_run_make(struct sim_run *run, const struct sim_run_model *model, uint64
         if (parent != 0)
             measure_all(run, n, 0, model->direct_period_s, seed);
     }
+    for (size_t n = 0; n < model->node_count && model->claim.half_ns > 0; n++)
+        claim_all(run, n, seed);
 }
 
 void sim_run_release(struct sim_run *run)

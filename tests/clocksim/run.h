@@ -15,6 +15,7 @@
 
 #include "common/clock_tree.h"
 #include "common/event.h"
+#include "tests/clocksim/claim.h"
 #include "tests/clocksim/clock.h"
 #include "tests/clocksim/net.h"
 
@@ -22,7 +23,8 @@ struct sim_run_model {
     struct sim_clock_model clock;
     struct sim_clock_model odd_clock; /* of node 1; duration_s 0: as the others */
     struct sim_net_model net;
-    size_t node_count; /* with the reference */
+    struct sim_claim_model claim; /* of true time; of all nodes */
+    size_t node_count;            /* with the reference */
     double period_s;
     double direct_period_s; /* of a child with the reference */
     double lost_ratio;      /* bursts of which nothing comes */
@@ -32,7 +34,7 @@ struct sim_run_model {
 
 struct sim_node {
     struct sim_clock *clock;
-    struct rkt_event *kept; /* the two exchanges that decide each burst */
+    struct rkt_event *kept; /* the two exchanges that decide each burst, and then claims */
     size_t kept_count;
     size_t kept_cap;
     struct rkt_event *all; /* as the sidecar stores them; none unless the model says so */

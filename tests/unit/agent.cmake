@@ -134,11 +134,12 @@ endif()
 
 rkt_script_test(unit_capture_exports capture_exports.sh LABELS unit)
 rkt_script_test(unit_capture_install capture_install.sh LABELS unit)
-foreach(module clock_pairs clock_state pace process_set refusals gpu_reader gpu_samples)
+foreach(module clock_claim clock_pairs clock_state pace process_set refusals gpu_reader gpu_samples)
   rkt_test(unit_${module} SOURCES test_${module}.c LINK rkt_sidecar Threads::Threads LABELS unit)
 endforeach()
 if(CMOCKA_FOUND)
   target_link_options(unit_clock_state PRIVATE LINKER:--wrap=adjtimex)
+  target_link_options(unit_clock_claim PRIVATE LINKER:--wrap=adjtimex)
   foreach(test unit_gpu_samples unit_process_set)
     add_dependencies(${test} simgpu_nvml_new)
     set_tests_properties(${test} PROPERTIES ENVIRONMENT

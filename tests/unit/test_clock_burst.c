@@ -292,6 +292,62 @@ static void senseless_stamps_are_no_exchanges(void **state)
     }
 }
 
+/* ---- claims of true time ---- */
+
+static struct rkt_event claim_at(uint64_t start_ns, uint64_t took_ns, uint64_t earliest_ns,
+                                 uint64_t latest_ns)
+{
+    struct rkt_event claim = {
+        .kind = RKT_EVENT_CLOCK_TRUE, .start_ns = start_ns, .end_ns = start_ns + took_ns};
+
+    claim.clock_true.earliest_ns = earliest_ns;
+    claim.clock_true.latest_ns = latest_ns;
+    return claim;
+}
+
+static void a_claim_limits_true_time_over_its_reading(void **state)
+{
+    struct rkt_arena *arena = *state;
+    const struct rkt_event events[] = {
+        claim_at(5000, 100, 1000700, 1000900),
+        {.kind = RKT_EVENT_CLOCK_EXCHANGE, .start_ns = 7000, .end_ns = 8000},
+        claim_at(2000, 0, 900000, 900000),
+    };
+    struct rkt_clock_bursts claims, bursts;
+    struct rkt_error err;
+
+    assert_rkt_ok(rkt_clock_claims_make(events, 3, arena, &claims, &err), err);
+    assert_true(claims.are_claims);
+    assert_int_equal(claims.count, 2);
+    assert_int_equal(claims.items[0].local_ns, 2000);
+    assert_int_equal(claims.items[1].local_ns, 5050);
+    /* true time was at least 1000700 at the end of the reading, and at most 1000900 at its start; 2 ns
+     * for the clocks' steps and their drift */
+    assert_int_equal(claims.items[1].lower_ns, 1000700 - 5100 - 2);
+    assert_int_equal(claims.items[1].upper_ns, 1000900 - 5000 + 2);
+    assert_rkt_ok(rkt_clock_bursts_make(events, 3, 0, arena, &bursts, &err), err);
+    assert_false(bursts.are_claims);
+    assert_int_equal(bursts.count, 0);
+}
+
+static void claims_without_sense_are_counted_and_left_out(void **state)
+{
+    struct rkt_arena *arena = *state;
+    const struct rkt_event events[] = {
+        claim_at(0, 100, 1000, 1000),             /* a stamp that is none */
+        claim_at(5000, 100, 1001, 1000),          /* later than the latest */
+        claim_at(5000, 2 * (uint64_t)S, 1, 1000), /* read for two seconds */
+        claim_at(5000, 100, 1, UINT64_MAX),       /* past all times */
+        claim_at(UINT64_MAX - 50, 100, 1, 1000),  /* it ends before it starts */
+    };
+    struct rkt_clock_bursts claims;
+    struct rkt_error err;
+
+    assert_rkt_ok(rkt_clock_claims_make(events, 5, arena, &claims, &err), err);
+    assert_int_equal(claims.count, 0);
+    assert_int_equal(claims.senseless_count, 5);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_arena, drop_arena)
 
 int main(void)
@@ -307,6 +363,8 @@ int main(void)
         CASE(a_burst_ends_when_it_is_about_as_narrow_as_the_best),
         CASE(patience_grows_with_the_way),
         CASE(senseless_stamps_are_no_exchanges),
+        CASE(a_claim_limits_true_time_over_its_reading),
+        CASE(claims_without_sense_are_counted_and_left_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

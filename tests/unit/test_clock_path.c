@@ -13,8 +13,11 @@
 
 struct fixture {
     struct rkt_arena arena;
-    struct rkt_clock_curve curves[3];
+    struct rkt_clock_curve curves[5]; /* from CLAIM on of claims */
 };
+
+#define CLAIM 3u
+#define REFERENCE_CLAIM 4u
 
 /* A clock that is `offset_ns` behind and drifts; its bursts are uneven and not all as wide. */
 struct clock {
@@ -32,8 +35,9 @@ static void solve(struct fixture *f, size_t index, const struct clock *clock)
 {
     static const struct rkt_clock_params PARAMS = RKT_CLOCK_PARAMS_USUAL;
     struct rkt_clock_burst items[BURSTS];
-    struct rkt_clock_bursts bursts = {
-        .items = items, .count = clock->burst_count > 0 ? clock->burst_count : BURSTS};
+    struct rkt_clock_bursts bursts = {.items = items,
+                                      .count = clock->burst_count > 0 ? clock->burst_count : BURSTS,
+                                      .are_claims = index >= CLAIM};
     struct rkt_error err;
     uint64_t random = index + 1;
 
@@ -59,6 +63,14 @@ static const struct clock PARENT = {FIRST_NS + 7 * S, -300 * S, -20000, 5000, 9 
 /* The parent's rate had 7 s for its own when the child's clock showed FIRST_NS. */
 static const struct clock DIRECT = {
     FIRST_NS, 7 * S - 300 * S - 140000, -11000, 18000, 10 * S, BURSTS, 0, 0};
+
+/*
+ * True time, as the child's host and the reference's know it. What the two clocks lack to it is what DIRECT
+ * says; their rates to it are about the same, so that no product of rates counts.
+ */
+static const struct clock CHILD_CLAIM = {FIRST_NS, 5000 * S, -10800, 400, 9 * S, BURSTS, 0, 0};
+static const struct clock REFERENCE_CLAIM_GOOD = {
+    FIRST_NS - 293 * S - 140000, 5293 * S + 140000, 200, 300, 9 * S, BURSTS, 0, 0};
 
 static int make_fixture(void **state)
 {
@@ -285,6 +297,130 @@ static void without_a_hop_what_is_direct_counts_and_without_that_nothing(void **
     assert_int_equal(align.knot_count, 0);
 }
 
+/* ---- claims of true time ---- */
+
+/* REFERENCE_CLAIM_GOOD by the reference's clock, which shows FIRST_NS - 293 s when the child's shows FIRST_NS. */
+static void solve_reference_claim(struct fixture *f, int64_t lie_ns)
+{
+    struct clock claim = REFERENCE_CLAIM_GOOD;
+
+    /* what it says at its first_ns: `solve` counts from FIRST_NS */
+    claim.offset_ns += (FIRST_NS - claim.first_ns) / 1000 * claim.rate_ppb / 1000000 + lie_ns;
+    solve(f, REFERENCE_CLAIM, &claim);
+}
+
+static const struct rkt_clock_path *path_with_claims(struct fixture *f, struct rkt_clock_path *path)
+{
+    *path = (struct rkt_clock_path){.hops = {&f->curves[0], &f->curves[1]},
+                                    .hop_count = 2,
+                                    .direct = &f->curves[2],
+                                    .claim = &f->curves[CLAIM],
+                                    .reference_claim = &f->curves[REFERENCE_CLAIM]};
+    solve(f, 0, &CHILD);
+    solve(f, 1, &PARENT);
+    solve(f, 2, &DIRECT);
+    return path;
+}
+
+static void claims_of_both_ends_are_intersected(void **state)
+{
+    struct fixture *f = *state;
+    struct rkt_clock_path path, measured;
+    struct rkt_align_info align;
+    int64_t t = FIRST_NS + 500 * S, truth_ns = DIRECT.offset_ns + 500 * DIRECT.rate_ppb;
+    struct rkt_clock_point point, without;
+
+    measured = *path_with_claims(f, &path);
+    measured.claim = NULL;
+    solve(f, CLAIM, &CHILD_CLAIM);
+    solve_reference_claim(f, 0);
+    assert_true(rkt_clock_path_at(&path, t, &point));
+    assert_true(rkt_clock_path_at(&measured, t, &without));
+    assert_true(point.lower_ns <= truth_ns && point.upper_ns >= truth_ns);
+    assert_true(point.upper_ns - point.lower_ns < 8000);
+    assert_true(without.upper_ns - without.lower_ns > 12000);
+    align = align_of(f, &path);
+    assert_true(align.flags & RKT_CLOCK_CLAIM_USED);
+    assert_false(align.flags & RKT_CLOCK_CLAIM_WRONG);
+    assert_in_range((uint64_t)(-align.last_rate_ppb), 10900, 11100);
+    check_lines(&path, &align);
+    for (int64_t after = 100; after < 800; after++) {
+        struct rkt_align_point line = rkt_align_at(&align, FIRST_NS + after * S);
+
+        assert_in_range(llabs(line.offset_ns - DIRECT.offset_ns - after * DIRECT.rate_ppb), 0,
+                        line.bound_ns);
+        assert_in_range(line.bound_ns, 300, 9000);
+    }
+}
+
+/* An alignment of `path`, which says of its claims what `flags` is, and else is as without them. */
+static void check_left_out(struct fixture *f, const struct rkt_clock_path *path, uint32_t flags)
+{
+    struct rkt_clock_path bare = *path;
+    struct rkt_align_info with = align_of(f, path), without;
+
+    bare.claim = NULL;
+    bare.reference_claim = NULL;
+    without = align_of(f, &bare);
+    assert_int_equal(with.flags, without.flags | flags);
+    assert_int_equal(with.knot_count, without.knot_count);
+    assert_memory_equal(with.knots, without.knots, with.knot_count * sizeof(*with.knots));
+    assert_int_equal(with.growth_ppb, without.growth_ppb);
+    assert_int_equal(with.rho_ppb, without.rho_ppb);
+}
+
+static void claims_that_contradict_the_exchanges_are_left_out_and_told(void **state)
+{
+    struct fixture *f = *state;
+    struct rkt_clock_path path;
+
+    path_with_claims(f, &path);
+    solve(f, CLAIM, &CHILD_CLAIM);
+    solve_reference_claim(f, 40000);
+    check_left_out(f, &path, RKT_CLOCK_CLAIM_WRONG);
+}
+
+static void claims_that_step_are_left_out_and_told(void **state)
+{
+    struct fixture *f = *state;
+    struct clock stepped = CHILD_CLAIM;
+    struct rkt_clock_path path;
+
+    path_with_claims(f, &path);
+    stepped.jump_after = 50;
+    stepped.jump_ns = 8000000;
+    solve(f, CLAIM, &stepped);
+    solve_reference_claim(f, 0);
+    check_left_out(f, &path, RKT_CLOCK_CLAIM_WRONG);
+}
+
+static void claims_that_are_wide_change_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct clock wide = CHILD_CLAIM;
+    struct rkt_clock_path path;
+
+    path_with_claims(f, &path);
+    wide.width_ns = 100000;
+    solve(f, CLAIM, &wide);
+    solve_reference_claim(f, 0);
+    check_left_out(f, &path, 0);
+}
+
+/* Nothing could tell that they are wrong. */
+static void claims_alone_align_nothing(void **state)
+{
+    struct fixture *f = *state;
+    const struct rkt_clock_path path = {.claim = &f->curves[CLAIM],
+                                        .reference_claim = &f->curves[REFERENCE_CLAIM]};
+    struct rkt_clock_point point;
+
+    solve(f, CLAIM, &CHILD_CLAIM);
+    solve_reference_claim(f, 0);
+    assert_false(rkt_clock_path_at(&path, FIRST_NS, &point));
+    assert_int_equal(align_of(f, &path).state, RKT_ALIGN_UNALIGNED);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_fixture, drop_fixture)
 
 int main(void)
@@ -298,6 +434,11 @@ int main(void)
         CASE(ways_that_contradict_each_other_give_a_bound_over_both),
         CASE(a_step_of_any_clock_on_the_way_is_in_the_lines),
         CASE(without_a_hop_what_is_direct_counts_and_without_that_nothing),
+        CASE(claims_of_both_ends_are_intersected),
+        CASE(claims_that_contradict_the_exchanges_are_left_out_and_told),
+        CASE(claims_that_step_are_left_out_and_told),
+        CASE(claims_that_are_wide_change_nothing),
+        CASE(claims_alone_align_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

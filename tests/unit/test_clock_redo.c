@@ -91,6 +91,21 @@ static void measure(struct fixture *f, uint32_t node, uint32_t peer)
     }
 }
 
+/* The node's host is steered by PTP to 200 ns. */
+static void claim(struct fixture *f, uint32_t node)
+{
+    struct sim_claim_model model = sim_claim_model_ptp(200);
+    struct sim_claimant claimant;
+    struct rkt_event event;
+
+    sim_claimant_init(&claimant, &model, f->clocks[node], 5, node);
+    for (int k = 2; k < 300; k++) {
+        assert_true(sim_claimant_claim(&claimant, k, &event));
+        store_add(&f->maker, node, event);
+        f->kept[node][f->kept_count[node]++] = event;
+    }
+}
+
 static void open_redo(struct fixture *f, const struct rkt_clock_params *params)
 {
     struct rkt_error err;
@@ -145,19 +160,13 @@ static void check_same(const struct rkt_align_info *a, const struct rkt_align_in
     free(bytes[1]);
 }
 
-static void redone_is_what_rank_0_made_to_the_last_bit(void **state)
+static void check_redone(struct fixture *f)
 {
     static const struct rkt_clock_params PARAMS[] = {RKT_CLOCK_PARAMS_USUAL, {700, 100}, {5, 999}};
 
     for (size_t p = 0; p < sizeof(PARAMS) / sizeof(PARAMS[0]); p++) {
-        struct fixture *f = *state;
         struct rkt_clock_tree *tree;
 
-        if (p == 0) {
-            measure(f, 1, 0);
-            measure(f, 2, 1);
-            measure(f, 2, 0);
-        }
         rkt_clock_redo_destroy(f->redo);
         open_redo(f, &PARAMS[p]);
         tree = tree_of_kept(f, &PARAMS[p]);
@@ -171,6 +180,36 @@ static void redone_is_what_rank_0_made_to_the_last_bit(void **state)
             check_same(&rank, want);
         }
         rkt_clock_tree_destroy(tree);
+    }
+}
+
+static void redone_is_what_rank_0_made_to_the_last_bit(void **state)
+{
+    struct fixture *f = *state;
+
+    measure(f, 1, 0);
+    measure(f, 2, 1);
+    measure(f, 2, 0);
+    check_redone(f);
+}
+
+static void so_it_is_with_claims_of_true_time(void **state)
+{
+    struct fixture *f = *state;
+
+    measure(f, 1, 0);
+    measure(f, 2, 1);
+    measure(f, 2, 0);
+    for (uint32_t n = 0; n < 3; n++)
+        claim(f, n);
+    check_redone(f);
+    rkt_clock_redo_destroy(f->redo);
+    open_redo(f, &USUAL);
+    for (uint32_t n = 1; n < 3; n++) {
+        struct rkt_align_info align = redone(f, n);
+
+        assert_int_equal(align.flags, RKT_CLOCK_CLAIM_USED);
+        assert_true(align.knots[21].bound_ns < 2000);
     }
 }
 
@@ -272,6 +311,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(redone_is_what_rank_0_made_to_the_last_bit),
+        CASE(so_it_is_with_claims_of_true_time),
         CASE(other_parameters_give_other_bounds),
         CASE(a_store_without_its_alignments_gets_them),
         cmocka_unit_test(a_store_without_the_references_sidecar_is_aligned_to_it),

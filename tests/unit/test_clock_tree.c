@@ -10,10 +10,11 @@
 #define S INT64_C(1000000000)
 #define NODES_MAX 8
 #define BURSTS 20
+#define CLAIMS 190
 
 struct fixture {
     struct rkt_clock_node nodes[NODES_MAX];
-    struct rkt_event events[NODES_MAX][2 * BURSTS];
+    struct rkt_event events[NODES_MAX][2 * BURSTS + CLAIMS];
     int64_t clocks_ns[NODES_MAX]; /* what each is ahead of true time */
     size_t count;
     struct rkt_clock_tree *tree;
@@ -61,6 +62,23 @@ static void measure(struct fixture *f, size_t node, size_t peer, size_t burst_co
     }
 }
 
+/* True time to +- 150 ns, from 10 s to 200 s, and so much more. */
+static void claim(struct fixture *f, size_t node, int64_t lie_ns)
+{
+    struct rkt_clock_node *to = &f->nodes[node];
+
+    for (size_t k = 0; k < CLAIMS; k++) {
+        struct rkt_event *event = &f->events[node][to->exchange_count++];
+        uint64_t true_ns = (uint64_t)((10 + (int64_t)k) * S);
+
+        *event = (struct rkt_event){.kind = RKT_EVENT_CLOCK_TRUE,
+                                    .start_ns = true_ns + (uint64_t)f->clocks_ns[node],
+                                    .end_ns = true_ns + 80 + (uint64_t)f->clocks_ns[node]};
+        event->clock_true.earliest_ns = (uint64_t)(S / 10) + true_ns - 110 + (uint64_t)lie_ns;
+        event->clock_true.latest_ns = (uint64_t)(S / 10) + true_ns + 190 + (uint64_t)lie_ns;
+    }
+}
+
 static void create(struct fixture *f, size_t count)
 {
     static const struct rkt_clock_params PARAMS = RKT_CLOCK_PARAMS_USUAL;
@@ -90,6 +108,63 @@ static void check_offset(struct fixture *f, size_t node)
         assert_in_range(llabs(off_ns), 0, 5);
         assert_in_range(align->knots[k].bound_ns, 8000, 40000);
     }
+}
+
+static int64_t worst_bound_ns(const struct rkt_align_info *align)
+{
+    int64_t worst_ns = 0;
+
+    for (size_t k = 0; k < align->knot_count; k++)
+        worst_ns = align->knots[k].bound_ns > worst_ns ? align->knots[k].bound_ns : worst_ns;
+    return worst_ns;
+}
+
+static void nodes_that_claim_true_time_as_the_reference_does_are_bounded_by_that(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t n = 1; n < 6; n++)
+        measure(f, n, n == 5 ? 1 : 0, BURSTS);
+    claim(f, 0, 0);
+    claim(f, 1, 0);
+    claim(f, 2, 40000); /* wrong: the exchanges say +- 8 us */
+    claim(f, 5, 0);     /* over node 1 */
+    create(f, 6);
+    assert_int_equal(align_of(f, 1)->flags, RKT_CLOCK_CLAIM_USED);
+    assert_in_range(worst_bound_ns(align_of(f, 1)), 300, 1500);
+    assert_int_equal(align_of(f, 2)->flags, RKT_CLOCK_CLAIM_WRONG);
+    check_offset(f, 2);
+    assert_int_equal(align_of(f, 3)->flags, 0); /* it claims nothing */
+    check_offset(f, 3);
+    assert_int_equal(align_of(f, 5)->flags, RKT_CLOCK_CLAIM_USED);
+    assert_int_equal(align_of(f, 5)->hop_count, 2);
+    assert_in_range(worst_bound_ns(align_of(f, 5)), 300, 1500);
+}
+
+static void without_a_claim_of_the_reference_there_is_nothing_to_join(void **state)
+{
+    struct fixture *f = *state;
+
+    measure(f, 1, 0, BURSTS);
+    claim(f, 1, 0);
+    create(f, 2);
+    assert_int_equal(align_of(f, 1)->flags, 0);
+    check_offset(f, 1);
+}
+
+/* Of two nodes with one clock the one that measured more leads, however much the other claims. */
+static void claims_are_no_bursts(void **state)
+{
+    struct fixture *f = *state;
+
+    measure(f, 1, 0, BURSTS);
+    f->clocks_ns[2] = f->clocks_ns[1];
+    measure(f, 2, 0, 3);
+    f->nodes[2].clock_group = 1;
+    claim(f, 2, 0);
+    create(f, 3);
+    assert_int_equal(align_of(f, 2)->knot_count, align_of(f, 1)->knot_count);
+    assert_int_equal(align_of(f, 1)->knot_count, 2 * BURSTS - 1);
 }
 
 static void a_star_is_measured_node_by_node(void **state)
@@ -375,6 +450,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_star_is_measured_node_by_node),
+        CASE(nodes_that_claim_true_time_as_the_reference_does_are_bounded_by_that),
+        CASE(without_a_claim_of_the_reference_there_is_nothing_to_join),
+        CASE(claims_are_no_bursts),
         CASE(nodes_of_one_clock_take_what_the_most_diligent_measured),
         CASE(a_node_of_another_clock_than_it_claims_stands_for_itself),
         CASE(the_references_clock_needs_no_bound_where_exchanges_allow_it),

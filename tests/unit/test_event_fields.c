@@ -34,6 +34,7 @@ static const struct {
     [RKT_EVENT_WINDOW] = {offsetof(struct rkt_event, window.step) + 8, 0},
     [RKT_EVENT_DEVICE] = {offsetof(struct rkt_event, device.pci_device) + 2, 0},
     [RKT_EVENT_CLOCK_STATE] = {HEAD_BYTES + sizeof(struct rkt_event_clock_state), 0},
+    [RKT_EVENT_CLOCK_TRUE] = {HEAD_BYTES + sizeof(struct rkt_event_clock_true), 0},
 };
 
 static void columns_of_a_kind_are_unique_and_outside_the_batch_keys(void **state)

@@ -102,6 +102,7 @@ static void dump_body(const struct dump *dump, const struct rkt_event *event)
     case RKT_EVENT_GRAPH:
     case RKT_EVENT_DEVICE:
     case RKT_EVENT_CLOCK_STATE:
+    case RKT_EVENT_CLOCK_TRUE:
     case RKT_EVENT_KIND_COUNT:
         break;
     }
