@@ -121,6 +121,24 @@ static void keep(struct rkt_clock_answer *answer, int rank, const struct rkt_clo
     }
 }
 
+static void keep_claim(struct rkt_clock_answer *answer, int rank,
+                       const struct rkt_clock_message *claim)
+{
+    struct child *child = &answer->children[rank];
+    struct rkt_event *event;
+
+    if (claim->kept_count != 1 || !rkt_array_reserve((void **)&child->exchanges, &child->cap,
+                                                     child->count + 1, sizeof(*child->exchanges)))
+        return;
+    event = &child->exchanges[child->count++];
+    *event = (struct rkt_event){.kind = RKT_EVENT_CLOCK_TRUE,
+                                .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+                                .start_ns = claim->kept[0].t1_ns,
+                                .end_ns = claim->kept[0].t4_ns};
+    event->clock_true.earliest_ns = claim->kept[0].t3_ns;
+    event->clock_true.latest_ns = claim->kept[0].t2_ns;
+}
+
 /* A PING is answered whenever it comes: a late answer makes a wide exchange, never a wrong one. */
 static void pong(struct rkt_clock_answer *answer, int rank, const struct rkt_clock_message *ping,
                  uint64_t came_ns, struct rkt_error *err)
@@ -159,6 +177,9 @@ static enum rkt_status take(struct rkt_clock_answer *answer, int serving, struct
     case RKT_BURST_DONE:
         keep(answer, arrival.from, &message);
         return arrival.from == serving ? RKT_END : RKT_OK;
+    case RKT_BURST_CLAIM:
+        keep_claim(answer, arrival.from, &message);
+        break;
     default: /* of a later version */
         break;
     }

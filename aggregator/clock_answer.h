@@ -10,9 +10,9 @@
  * each other. While one is served this spins, RKT_ANSWER_SPIN_NS at most, and no
  * longer than clock_burst.h has patience once the child is silent. Of every burst the
  * exchanges that decide are kept, for the alignment at the end (the sidecars store all); rank 0 gets
- * them of bursts with parents too.
+ * them of bursts with parents too. It also keeps what sidecars claim of true time.
  *
- * Threads: one. Memory: two events per burst and rank.
+ * Threads: one. Memory: two events per burst and rank, one per claim.
  */
 
 #include <stdbool.h>
@@ -38,7 +38,7 @@ void rkt_clock_answer_destroy(struct rkt_clock_answer *answer);
 /* Serve what has come; true when a burst was served: poll soon again. */
 bool rkt_clock_answer_step(struct rkt_clock_answer *answer, struct rkt_error *err);
 
-/* What decides the bursts of this rank; on loan until the next step. */
+/* What decides the bursts of this rank, and its claims; on loan until the next step. */
 const struct rkt_event *rkt_clock_answer_exchanges(const struct rkt_clock_answer *answer, int rank,
                                                    size_t *count_out);
 

@@ -166,6 +166,11 @@ static enum rkt_status align_rank(const struct rkt_finish *finish, struct rkt_cl
                 align->flags & RKT_CLOCK_STEPPED ? "a clock stepped"
                                                  : "a clock's exchanges contradict each other",
                 "from=%d host=\"%s\"", rank, finish->peers[rank].node.host);
+    if (align->flags & RKT_CLOCK_CLAIM_WRONG)
+        rkt_log(
+            RKT_LOG_WARN, "aggregator",
+            "a clock's --ptp-bound, or that of rank 0's, contradicts what was measured: left out",
+            "from=%d host=\"%s\"", rank, finish->peers[rank].node.host);
     own = *align;
     return append_align(finish, rank, &own, err);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/sidecar/clock_claim.h"
 #include "common/log.h"
 #include "common/options.h"
 #include "launch/capture_options.h"
@@ -32,6 +33,7 @@ struct run_options {
     const char *on_usr2;
     const char *fan_in;
     const char *store;
+    uint64_t ptp_bound_ns;
     uint64_t spool_bytes;
     const char *spool_dir;
     bool needs_sync;
@@ -69,6 +71,9 @@ static const struct rkt_option OPTIONS[] = {
      "single: one timeline, written by rank 0; sharded: a file per node beside it, where all nodes "
      "share "
      "the output folder; auto: sharded from 65 nodes on"},
+    {"ptp-bound", 0, "RANKTRACE_PTP_BOUND", RKT_OPTION_DURATION, FIELD(ptp_bound_ns), "TIME", "0s",
+     "where PTP steers the system clocks: how far each is from true time at most, by your word; "
+     "narrows the clocks' bounds, which then rest on it (at most 100us; 0s: nothing is known)"},
     {"no-report", 0, "RANKTRACE_NO_REPORT", RKT_OPTION_FLAG, FIELD(has_no_report), NULL, NULL,
      "stop after the timeline"},
     {"hold", 0, "RANKTRACE_HOLD", RKT_OPTION_DURATION, FIELD(hold_ns), "TIME", "30s",
@@ -255,6 +260,8 @@ static enum rkt_status check(const struct run_options *options, char *const *com
         status = read_on_usr2(options->on_usr2, &config->on_usr2, err);
     if (status == RKT_OK)
         status = rkt_fan_in_read(options->fan_in, options->store, &fan_in, err);
+    if (status == RKT_OK && options->ptp_bound_ns > RKT_CLOCK_CLAIM_BOUND_NS_MAX)
+        status = rkt_fail(err, RKT_ERR_INVALID, "option '--ptp-bound': more than 100us");
     if (status != RKT_OK)
         return status;
     config->job.plan.has_no_nvtx = !(capture.mask & RKT_CAPTURE_NVTX);
@@ -284,12 +291,14 @@ static char **copy_environment(void)
 /* Like the others of these, by the sidecar's environment. */
 static bool export_storage(const struct run_options *options)
 {
-    char bytes[32];
+    char bytes[32], bound[32];
 
+    (void)snprintf(bound, sizeof(bound), "%lluns", (unsigned long long)options->ptp_bound_ns);
     (void)snprintf(bytes, sizeof(bytes), "%lluB", (unsigned long long)options->spool_bytes);
     /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
     return setenv("RANKTRACE_SPOOL", bytes, 1) == 0 &&
            setenv("RANKTRACE_FSYNC", options->needs_sync ? "1" : "0", 1) == 0 &&
+           setenv("RANKTRACE_PTP_BOUND", bound, 1) == 0 &&
            setenv("RANKTRACE_FAN_IN", options->fan_in, 1) == 0 &&
            setenv("RANKTRACE_STORE", options->store, 1) == 0 &&
            (!options->spool_dir || setenv("RANKTRACE_SPOOL_DIR", options->spool_dir, 1) == 0);

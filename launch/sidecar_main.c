@@ -189,6 +189,7 @@ static enum rkt_status create_sidecar(struct program *program, struct rkt_error 
                  .spool_base = program->spool_base[0] ? program->spool_base : NULL,
                  .spool_bytes = program->options.spool_bytes},
         .gpu_interval_ns = program->options.gpu_interval_ns,
+        .ptp_bound_ns = program->options.ptp_bound_ns,
         .node = program->node,
     };
 

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "agent/sidecar/clock_claim.h"
 #include "common/options.h"
 
 #define FIELD(name) offsetof(struct rkt_sidecar_options, name)
@@ -35,6 +36,8 @@ static const struct rkt_option OPTIONS[] = {
      "rank 0: which sidecars send to it: star, tree, tree:K or auto"},
     {"clock-star", 0, "RANKTRACE_CLOCK_STAR", RKT_OPTION_U32, FIELD(clock_star), "N", "64",
      "rank 0: nodes that measure their clocks against its own; further ones do against these"},
+    {"ptp-bound", 0, "RANKTRACE_PTP_BOUND", RKT_OPTION_DURATION, FIELD(ptp_bound_ns), "TIME", "0s",
+     "how far this node's system clock is from true time at most, where PTP steers it; 0: unknown"},
     {"store", 0, "RANKTRACE_STORE", RKT_OPTION_STRING, FIELD(store), "HOW", "auto",
      "rank 0: whether leaders write files of their own: single, sharded or auto"},
     {"queue-bytes", 0, "RANKTRACE_QUEUE_BYTES", RKT_OPTION_BYTES, FIELD(queue_bytes), "SIZE",
@@ -103,6 +106,8 @@ static enum rkt_status check(struct rkt_sidecar_options *options, struct rkt_err
         return rkt_fail(err, RKT_ERR_INVALID, "option '--socket' is missing");
     if (options->clock_star < 1)
         return rkt_fail(err, RKT_ERR_INVALID, "option '--clock-star': less than 1");
+    if (options->ptp_bound_ns > RKT_CLOCK_CLAIM_BOUND_NS_MAX)
+        return rkt_fail(err, RKT_ERR_INVALID, "option '--ptp-bound': more than 100us");
     if (options->queue_bytes < QUEUE_BYTES_MIN)
         return rkt_fail(err, RKT_ERR_INVALID, "option '--queue-bytes': less than 1MiB");
     options->is_abort_on_failure = strcmp(options->on_failure, "abort") == 0;

@@ -33,6 +33,7 @@ struct rkt_sidecar_options {
     uint64_t spool_bytes;
     const char *fan_in;
     uint32_t clock_star;
+    uint64_t ptp_bound_ns;
     const char *store;
     const char *spool_dir; /* NULL: the output folder, or where that is none, TMPDIR */
     uint64_t heap_bytes;

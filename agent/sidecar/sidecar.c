@@ -74,6 +74,7 @@ enum rkt_status rkt_sidecar_create(const struct rkt_sidecar_config *config, uint
     sidecar->rank = rkt_transport_rank(config->transport);
     sidecar->phase_ns = now_ns;
     sidecar->flush_due_ns = now_ns + config->flush_interval_ns;
+    sidecar->claimant.bound_ns = config->ptp_bound_ns;
     status = rkt_send_queue_create(config->transport, &config->send, &sidecar->queue, err);
     if (status == RKT_OK)
         status = rkt_own_source_create((uint32_t)sidecar->rank, &config->node, rkt_send_queue_push,
@@ -268,6 +269,28 @@ bool rkt_sidecar_is_heard(const struct rkt_sidecar *sidecar)
     return sidecar->link.is_welcome && !sidecar->link.has_leave;
 }
 
+/* What rank 0 does not hear of is not stored either: both align by the same. */
+static void claim_true_time(struct rkt_sidecar *sidecar, uint64_t now_ns)
+{
+    struct rkt_clock_message message = {.type = RKT_BURST_CLAIM, .kept_count = 1};
+    uint8_t buf[RKT_CLOCK_MESSAGE_BYTES_MAX];
+    struct rkt_error err = {0};
+    struct rkt_event claim;
+    enum rkt_status status;
+
+    if (!rkt_clock_claimant_step(&sidecar->claimant, now_ns, &claim))
+        return;
+    message.kept[0] = (struct rkt_clock_stamps){.t1_ns = claim.start_ns,
+                                                .t2_ns = claim.clock_true.latest_ns,
+                                                .t3_ns = claim.clock_true.earliest_ns,
+                                                .t4_ns = claim.end_ns};
+    status = rkt_transport_send(sidecar->config.transport, 0, RKT_TAG_CLOCK_UP, buf,
+                                rkt_clock_message_encode(&message, buf), &err);
+    if (status == RKT_OK)
+        status = rkt_own_source_add(sidecar->own, &claim, &err);
+    rkt_sidecar_warn_once(sidecar, status, &err);
+}
+
 static void move_own_events(struct rkt_sidecar *sidecar, uint64_t now_ns,
                             struct rkt_activity *activity)
 {
@@ -276,6 +299,8 @@ static void move_own_events(struct rkt_sidecar *sidecar, uint64_t now_ns,
 
     if (sidecar->phase < RKT_SIDECAR_FLUSHING)
         rkt_sidecar_warn_once(sidecar, rkt_own_source_step(sidecar->own, now_ns, &err), &err);
+    if (rkt_sidecar_is_heard(sidecar) && !is_silent && sidecar->phase < RKT_SIDECAR_FLUSHING)
+        claim_true_time(sidecar, now_ns);
     if (sidecar->probe && rkt_sidecar_is_heard(sidecar) && !is_silent &&
         sidecar->phase < RKT_SIDECAR_FLUSHING && rkt_clock_probe_step(sidecar->probe, &err))
         activity->wants_soon = true;

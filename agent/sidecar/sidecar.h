@@ -45,6 +45,8 @@ struct rkt_sidecar_config {
     uint64_t flush_interval_ns;
     struct rkt_send_config send;
     uint64_t gpu_interval_ns; /* of samples of the GPUs; 0: none */
+    uint64_t
+        ptp_bound_ns; /* how far REALTIME is from true time at most; 0: not known (clock_claim.h) */
     struct rkt_node_id node;
 };
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "agent/control.h"
+#include "agent/sidecar/clock_claim.h"
 #include "agent/sidecar/clock_probe.h"
 #include "agent/sidecar/gpu_samples.h"
 #include "agent/sidecar/link.h"
@@ -41,6 +42,7 @@ struct rkt_sidecar {
     struct rkt_process_set *set;
     struct rkt_gpu_samples *samples; /* NULL: not asked for */
     struct rkt_clock_probe *probe;   /* NULL on rank 0, which is the reference */
+    struct rkt_clock_claimant claimant;
 
     /* from the supervisor */
     bool is_orphan; /* the supervisor is gone */

@@ -79,6 +79,8 @@ static void step_joining(struct rkt_sidecar *sidecar, uint64_t now_ns)
                           &err);
     if (sidecar->probe && (welcome->flags & RKT_RUN_FLAG_HAS_CLOCK_PARENT))
         rkt_clock_probe_set_parent(sidecar->probe, (int)welcome->clock_parent);
+    if (sidecar->rank != 0 && !(welcome->flags & RKT_RUN_FLAG_CLOCK_LEADER))
+        sidecar->claimant.bound_ns = 0; /* another speaks for this clock */
     if (sidecar->probe)
         rkt_clock_probe_schedule(sidecar->probe, BURST_COUNT, START_GAP_NS,
                                  (welcome->flags & RKT_RUN_FLAG_CLOCK_LEADER) != 0);

@@ -212,6 +212,39 @@ static void rank_0_keeps_what_gives_the_same_bursts(void **state)
     rkt_arena_release(&arena);
 }
 
+/* From a sidecar that is being served, too: its burst goes on. */
+static void rank_0_keeps_claims_of_true_time(void **state)
+{
+    static const struct rkt_clock_message CLAIM = {
+        .type = RKT_BURST_CLAIM, .kept_count = 1, .kept = {{1000, 9900, 9800, 1080}}};
+    struct world *world = *state;
+    uint8_t buf[RKT_CLOCK_MESSAGE_BYTES_MAX];
+    size_t len = rkt_clock_message_encode(&CLAIM, buf), count = 0, claim_count = 0;
+    const struct rkt_event *kept;
+
+    rkt_clock_probe_schedule(world->sides[1].probe, 1, 0, false);
+    (void)rkt_clock_probe_step(world->sides[1].probe, NULL); /* asks */
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(rkt_transport_send(rkt_loop_hub_transport(world->hub, 1), 0,
+                                            RKT_TAG_CLOCK_UP, buf, len, NULL),
+                         RKT_OK);
+    run_for(world, 2 * S);
+    assert_true(rkt_clock_probe_is_idle(world->sides[1].probe));
+    assert_in_range(world->sides[1].event_count, RKT_BURST_EXCHANGES_MIN, RKT_BURST_EXCHANGES_MAX);
+    kept = rkt_clock_answer_exchanges(world->answer, 1, &count);
+    assert_int_equal(count, 4);
+    for (size_t i = 0; i < count; i++) {
+        if (kept[i].kind != RKT_EVENT_CLOCK_TRUE)
+            continue;
+        claim_count++;
+        assert_int_equal(kept[i].start_ns, 1000);
+        assert_int_equal(kept[i].end_ns, 1080);
+        assert_int_equal(kept[i].clock_true.earliest_ns, 9800);
+        assert_int_equal(kept[i].clock_true.latest_ns, 9900);
+    }
+    assert_int_equal(claim_count, 2);
+}
+
 static void repeated_bursts_come_about_every_ten_seconds(void **state)
 {
     struct world *world = *state;
@@ -405,6 +438,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(bursts_find_the_offset_within_their_bound),
         CASE(rank_0_keeps_what_gives_the_same_bursts),
+        CASE(rank_0_keeps_claims_of_true_time),
         CASE(repeated_bursts_come_about_every_ten_seconds),
         CASE(unanswered_request_is_given_up_and_tried_again),
         CASE(rank_0_on_a_busy_host_gives_a_wide_bound_not_none),

@@ -38,6 +38,7 @@ static void defaults_are_those_of_the_region_and_the_design(void **state)
     assert_string_equal(options.command, "");
     assert_int_equal(options.gpu_interval_ns, UINT64_C(1000000000));
     assert_int_equal(options.groups.kind, RKT_FAN_IN_AUTO);
+    assert_int_equal(options.ptp_bound_ns, 0);
 }
 
 static void values_are_taken(void **state)
@@ -49,7 +50,7 @@ static void values_are_taken(void **state)
     assert_rkt_ok(parse((const char *[]){"--socket", "/x", "--per-node", "--on-failure", "wait",
                                          "--capture=nccl,marks", "--graphs=launch", "--nccl=proxy",
                                          "--step-range=train_step", "--gpu-samples=off",
-                                         "--fan-in=tree:16", NULL},
+                                         "--fan-in=tree:16", "--ptp-bound=250ns", NULL},
                         &options, &err),
                   err);
     assert_true(options.per_node);
@@ -58,6 +59,7 @@ static void values_are_taken(void **state)
     assert_int_equal(options.capture_config.graph_level, RKT_GRAPH_LEVEL_LAUNCH);
     assert_int_equal(options.capture_config.nccl_level, RKT_NCCL_LEVEL_PROXY);
     assert_int_equal(options.gpu_interval_ns, 0);
+    assert_int_equal(options.ptp_bound_ns, 250);
     assert_int_equal(options.groups.kind, RKT_FAN_IN_ROWS);
     assert_int_equal(options.groups.group_ranks, 16);
     assert_string_equal(options.capture_config.step_range, "train_step");
@@ -91,6 +93,8 @@ static void values_without_sense_are_refused_by_name(void **state)
         {"unknown way to rank 0", "--fan-in=ring", "--fan-in"},
         {"unknown reaction", "--on-failure=panic", "panic"},
         {"nobody against rank 0", "--clock-star=0", "--clock-star"},
+        {"a bound that says nothing", "--ptp-bound=101us", "--ptp-bound"},
+        {"a bound without a unit", "--ptp-bound=100", "--ptp-bound"},
         {"queue too small", "--queue-bytes=1KiB", "--queue-bytes"},
         {"a word too many", "train.py", "train.py"},
     };
