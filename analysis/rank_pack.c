@@ -221,6 +221,7 @@ static const struct rkt_packed_member RANK[] = {
     RKT_PACKED(struct rkt_rank_result, phase_source),
     RKT_PACKED(struct rkt_rank_result, is_cut_short),
     RKT_PACKED(struct rkt_rank_result, align_state),
+    RKT_PACKED(struct rkt_rank_result, align_flags),
     RKT_PACKED(struct rkt_rank_result, bound_ns),
     RKT_PACKED(struct rkt_rank_result, likely_ns),
 };

@@ -40,6 +40,7 @@ enum rkt_status rkt_rank_work(const struct rkt_analysis_options *options,
 
     rank->trace = trace;
     rank->align_state = rkt_clock_map_state(trace->clock);
+    rank->align_flags = rkt_clock_map_flags(trace->clock);
     if (options && options->only_matches)
         return RKT_OK;
     status = rkt_rank_prepare(options, trace, arena, rank, err);

@@ -211,8 +211,9 @@ struct rkt_rank_result {
     bool is_set_apart;               /* set_apart.h: in no sum over ranks, not compared */
     bool has_other_steps; /* that is why: they were found in another way than the others' */
     enum rkt_align_state align_state;
-    int64_t bound_ns;  /* worst guaranteed ± to the reference over the run; -1 unknown */
-    int64_t likely_ns; /* worst likely ± */
+    uint32_t align_flags; /* enum rkt_clock_flag */
+    int64_t bound_ns;     /* worst guaranteed ± to the reference over the run; -1 unknown */
+    int64_t likely_ns;    /* worst likely ± */
     struct rkt_wait_check wait_check;
 };
 

@@ -146,6 +146,8 @@ static void print_flags(uint32_t flags)
         {RKT_CLOCK_ASYMMETRIC, "kappa was disproved and widened"},
         {RKT_CLOCK_SILENT, "over a minute without a measurement"},
         {RKT_CLOCK_CONTRADICTORY, "its measurements contradict each other"},
+        {RKT_CLOCK_CLAIM_USED, "narrower by --ptp-bound"},
+        {RKT_CLOCK_CLAIM_WRONG, "its --ptp-bound is wrong, or the reference's, and was left out"},
     };
 
     for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
+#include "common/clock_curve.h"
 #include "common/json_writer.h"
 #include "launch/info_parts.h"
 
@@ -131,6 +132,7 @@ static void put_source(struct rkt_json *json, const struct rkt_store_source *sou
         rkt_json_i64(json, "clock_bound_ns", bound_ns);
     else
         rkt_json_null(json, "clock_bound_ns");
+    rkt_json_text(json, "clock_claims", rkt_clock_claim_word(source->align.flags));
     rkt_json_text(json, "clocksource", who->clocksource);
     rkt_json_bool(json, "tsc_is_constant", who->tsc_flags & RKT_TSC_CONSTANT);
     rkt_json_bool(json, "tsc_is_nonstop", who->tsc_flags & RKT_TSC_NONSTOP);

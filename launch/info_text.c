@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/clock_curve.h"
 #include "common/units.h"
 #include "launch/info_parts.h"
 
@@ -163,6 +164,26 @@ static bool print_clocksources(const struct rkt_store_reader *reader, size_t sou
     return has_any;
 }
 
+/* On nodes that say what steers them: a claim is made by what the kernel says. */
+static void print_claims(const struct rkt_store_reader *reader,
+                         const struct rkt_timeline_info *info, FILE *out)
+{
+    size_t claim_count = 0, used_count = 0, wrong_count = 0;
+
+    for (size_t i = 0; i < info->source_count; i++) {
+        uint32_t flags = rkt_store_reader_source(reader, i)->align.flags;
+
+        if (info->sources[i].events[RKT_EVENT_CLOCK_TRUE] == 0)
+            continue;
+        claim_count++;
+        used_count += (flags & RKT_CLOCK_CLAIM_USED) != 0;
+        wrong_count += (flags & RKT_CLOCK_CLAIM_WRONG) != 0;
+    }
+    if (claim_count > 0)
+        (void)fprintf(out, "; --ptp-bound on %zu nodes: %zu aligned by it, %zu left out",
+                      claim_count, used_count, wrong_count);
+}
+
 /* What the kernels' clocks run on; and what steers REALTIME, by which other logs are compared. */
 static void print_clocks(const struct rkt_store_reader *reader,
                          const struct rkt_timeline_info *info, FILE *out)
@@ -187,6 +208,7 @@ static void print_clocks(const struct rkt_store_reader *reader,
     if (steered_count > 0 && worst_ns <= INT64_MAX)
         (void)fprintf(out, ", by its own word +- %s",
                       rkt_format_duration((int64_t)worst_ns, claim, sizeof(claim)));
+    print_claims(reader, info, out);
     if (has_any || told_count > 0)
         (void)fprintf(out, "\n");
 }

@@ -8,6 +8,7 @@
 #include "analysis/report/report.h"
 #include "analysis/report/writers.h"
 #include "analysis/selection.h"
+#include "common/clock_curve.h"
 #include "common/json_writer.h"
 
 /* Ranks, steps, collectives: one line each. */
@@ -242,6 +243,7 @@ static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result 
     rkt_json_text(json, "align_state", rkt_align_state_name(rank->align_state));
     rkt_json_known(json, "bound_ns", rank->bound_ns < 0 ? RKT_NA : rank->bound_ns);
     rkt_json_known(json, "likely_ns", rank->likely_ns < 0 ? RKT_NA : rank->likely_ns);
+    rkt_json_text(json, "claims", rkt_clock_claim_word(rank->align_flags));
     put_wait_check(json, &rank->wait_check);
     rkt_json_text(json, "step_source", rkt_step_source_name(rank->step_source));
     rkt_json_text(json, "phase_source", rkt_phase_source_name(rank->phase_source));

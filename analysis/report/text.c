@@ -10,6 +10,7 @@
 #include "analysis/selection.h"
 #include "analysis/set_apart.h"
 #include "analysis/steady.h"
+#include "common/clock_curve.h"
 
 #define LOSS_SHARE_MIN 0.0005 /* prints as 0.1% */
 #define NOTES_MAX 8
@@ -181,9 +182,27 @@ static const char *describe_drift(const struct rkt_result *result)
     return "; drift not observable";
 }
 
+/* A guarantee that rests on the site's word says so. */
+static void describe_claims(const struct rkt_result *result, char *text, size_t text_bytes)
+{
+    size_t used = 0, wrong = 0;
+
+    for (size_t r = 0; r < result->rank_count; r++) {
+        used += (result->ranks[r].align_flags & RKT_CLOCK_CLAIM_USED) != 0;
+        wrong += (result->ranks[r].align_flags & RKT_CLOCK_CLAIM_WRONG) != 0;
+    }
+    text[0] = '\0';
+    if (wrong > 0)
+        (void)snprintf(text, text_bytes, "; WRONG --ptp-bound left out on %zu rank%s", wrong,
+                       wrong == 1 ? "" : "s");
+    else if (used > 0)
+        (void)snprintf(text, text_bytes, "; by --ptp-bound on %zu rank%s", used,
+                       used == 1 ? "" : "s");
+}
+
 static void print_clock_line(const struct rkt_result *result, FILE *out)
 {
-    char waits[64];
+    char waits[64], claims[64];
     size_t counts[RKT_ALIGN_STATE_COUNT] = {0};
     int64_t worst_ns = 0, likely_ns = 0;
 
@@ -195,6 +214,7 @@ static void print_clock_line(const struct rkt_result *result, FILE *out)
         likely_ns = rank->likely_ns > likely_ns ? rank->likely_ns : likely_ns;
     }
     describe_waits(result, waits, sizeof(waits));
+    describe_claims(result, claims, sizeof(claims));
     if (result->rank_count < 2)
         rkt_text_line(out, "clock: one rank, nothing to align");
     else if (counts[RKT_ALIGN_UNALIGNED] > 0)
@@ -204,8 +224,9 @@ static void print_clock_line(const struct rkt_result *result, FILE *out)
     else if (counts[RKT_ALIGN_WALL_CLOCK] > 0)
         rkt_text_line(out, "clock: as the files' stamps claim; +- unknown%s", waits);
     else if (counts[RKT_ALIGN_MEASURED] > 0)
-        rkt_text_line(out, "clock: aligned, guaranteed +- %s, likely +- %s%s",
-                      rkt_cell_duration(worst_ns).text, rkt_cell_duration(likely_ns).text, waits);
+        rkt_text_line(out, "clock: aligned, guaranteed +- %s, likely +- %s%s%s",
+                      rkt_cell_duration(worst_ns).text, rkt_cell_duration(likely_ns).text, claims,
+                      waits);
     else if (counts[RKT_ALIGN_COLLECTIVES] > 0)
         rkt_text_line(out, "clock: from collectives, guaranteed +- %s%s%s",
                       rkt_cell_duration(worst_ns).text, describe_drift(result), waits);

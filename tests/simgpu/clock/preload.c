@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Preloaded, it gives a wrong CLOCK_REALTIME (shift.h) to a whole process. */
+/* Preloaded, it gives a wrong CLOCK_REALTIME (shift.h) to a whole process, and a kernel that says that it is steered. */
 
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timex.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,8 +13,11 @@
 
 static uint64_t wrong_realtime_ns(void)
 {
+    uint64_t steered_ns = sim_shift_steered_ns();
     uint64_t monotonic_ns = sim_shift_monotonic_ns();
 
+    if (steered_ns > 0)
+        return steered_ns;
     return sim_shift_true_realtime_ns() + (uint64_t)sim_shift_ns(monotonic_ns);
 }
 
@@ -45,4 +50,18 @@ time_t time(time_t *out)
     if (out)
         *out = now;
     return now;
+}
+
+/* As phc2sys leaves it. */
+static int steered(struct timex *state)
+{
+    memset(state, 0, sizeof(*state));
+    state->tick = 10000;
+    state->status = STA_NANO;
+    return TIME_OK;
+}
+
+int adjtimex(struct timex *state)
+{
+    return sim_shift_steered_ns() > 0 ? steered(state) : (int)syscall(SYS_adjtimex, state);
 }

@@ -13,6 +13,7 @@ static struct {
     uint64_t at_ns;
     int64_t step_ns;
     int64_t drift_ppb;
+    int64_t steered_ns;
 } shift = {.once = PTHREAD_ONCE_INIT};
 
 static uint64_t read_ns(clockid_t clock)
@@ -45,6 +46,7 @@ static void read_environment(void)
     shift.at_ns = (uint64_t)env_number("SIMGPU_REALTIME_AT_NS");
     shift.step_ns = env_number("SIMGPU_REALTIME_STEP_NS");
     shift.drift_ppb = env_number("SIMGPU_REALTIME_DRIFT_PPB");
+    shift.steered_ns = env_number("SIMGPU_REALTIME_STEERED");
 }
 
 int64_t sim_shift_ns(uint64_t monotonic_ns)
@@ -54,4 +56,10 @@ int64_t sim_shift_ns(uint64_t monotonic_ns)
         return 0;
     return shift.step_ns +
            (int64_t)((double)(monotonic_ns - shift.at_ns) * 1e-9 * (double)shift.drift_ppb);
+}
+
+uint64_t sim_shift_steered_ns(void)
+{
+    pthread_once(&shift.once, read_environment);
+    return shift.steered_ns == 0 ? 0 : read_ns(CLOCK_MONOTONIC_RAW) + (uint64_t)shift.steered_ns;
 }

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a report says of how clocks are aligned. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/report/report.h"
+#include "common/clock_curve.h"
+#include "fake_job.h"
+#include "rkt_test.h"
+
+/* The caller frees it. */
+static char *write_report(const struct fake_run *run, const char *format)
+{
+    char *text = NULL;
+    size_t len_bytes = 0;
+    FILE *out = open_memstream(&text, &len_bytes);
+
+    assert_non_null(out);
+    for (size_t i = 0; i < RKT_REPORT_FORMAT_COUNT; i++) {
+        struct rkt_error err;
+
+        if (strcmp(RKT_REPORT_FORMATS[i].name, format) == 0)
+            assert_rkt_ok(RKT_REPORT_FORMATS[i].write(&run->result, NULL, out, &err), err);
+    }
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void check_has(const struct fake_run *run, const char *format, const char *what)
+{
+    char *text = write_report(run, format);
+
+    if (!strstr(text, what))
+        fail_msg("no '%s' in: %s", what, text);
+    free(text);
+}
+
+static void a_bound_that_rests_on_a_claim_of_true_time_says_so(void **state)
+{
+    struct fake_run run;
+    struct rkt_rank_result *second;
+    char *text;
+
+    (void)state;
+    fake_job_make_run(&run);
+    second = &run.result.ranks[2];
+    for (size_t r = 0; r < 2; r++) {
+        second[r].align_state = RKT_ALIGN_MEASURED;
+        second[r].bound_ns = 9500;
+        second[r].likely_ns = 3900;
+    }
+    check_has(&run, "text", "clock: aligned, guaranteed +- 9.500 us, likely +- 3.900 us");
+    check_has(&run, "json", "\"claims\": \"none\"");
+    text = write_report(&run, "text");
+    assert_null(strstr(text, "--ptp-bound"));
+    free(text);
+    second[0].align_flags = second[1].align_flags = RKT_CLOCK_CLAIM_USED;
+    check_has(&run, "text", "likely +- 3.900 us; by --ptp-bound on 2 ranks");
+    check_has(&run, "json", "\"claims\": \"used\"");
+    second[1].align_flags = RKT_CLOCK_CLAIM_WRONG;
+    check_has(&run, "text", "; WRONG --ptp-bound left out on 1 rank");
+    check_has(&run, "json", "\"claims\": \"left out\"");
+    fake_run_release(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_bound_that_rests_on_a_claim_of_true_time_says_so),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
