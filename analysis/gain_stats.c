@@ -39,6 +39,38 @@ bool rkt_gain_stands_out(const struct rkt_gain_stats *stats, int64_t gain_ns, in
            (double)gain_ns > stats->noise_ns;
 }
 
+/* P(T > t) of Student's t with so many degrees of freedom, by the finite sums for whole numbers. */
+static double student_tail(double t, size_t freedom)
+{
+    double angle = atan2(t, sqrt((double)freedom));
+    double cosine = cos(angle);
+    double term = freedom % 2 == 0 ? 1 : cosine;
+    double sum = freedom == 1 ? 0 : term;
+
+    for (size_t i = freedom % 2 + 2; i < freedom; i += 2) {
+        term *= cosine * cosine * (double)(i - 1) / (double)i;
+        sum += term;
+    }
+    sum *= sin(angle);
+    if (freedom % 2 == 1)
+        sum = (angle + sum) * M_2_PI;
+    return (1 - sum) / 2;
+}
+
+bool rkt_is_beyond_chance(int64_t *values, size_t count, size_t candidate_count)
+{
+    int64_t median_ns = count == 0 ? 0 : rkt_median_i64(values, count);
+    double error_ns;
+
+    if (count < 2 || median_ns <= 0)
+        return false;
+    error_ns = MEDIAN_FACTOR * SIGMA_OF_MAD * (double)rkt_mad_i64(values, count, median_ns) /
+               sqrt((double)count);
+    return error_ns == 0 ||
+           (double)candidate_count * student_tail((double)median_ns / error_ns, count - 1) <
+               CHANCE_MAX;
+}
+
 /* P(X >= k) of n throws that hit with chance p. */
 static double binomial_tail(size_t n, size_t k, double p)
 {

@@ -29,6 +29,12 @@ struct rkt_gain_stats rkt_gain_stats_of(int64_t *gains_ns, size_t count);
 bool rkt_gain_stands_out(const struct rkt_gain_stats *stats, int64_t gain_ns, int64_t step_ns);
 
 /*
+ * Whether the median over the steps is above 0, and so far that chance would not make any of
+ * `candidate_count` alike in 1 of 100 runs: Student's t for as many steps. Reorders `values`.
+ */
+bool rkt_is_beyond_chance(int64_t *values, size_t count, size_t candidate_count);
+
+/*
  * Named in over half of at least five steps, and so often that chance would not have named any of
  * `candidate_count` alike in 1 of 100 runs.
  */

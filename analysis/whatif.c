@@ -151,11 +151,37 @@ static bool is_above_share(int64_t gain_ns, int64_t step_ns)
     return (double)gain_ns > RKT_GAIN_SHARE_MIN * (double)step_ns;
 }
 
-/* In over half of the steps the gain is worth a look, and its median is more than noise. */
+/* Whether what is told is: chance alone makes ranks and groups gain that are put at the others' median,
+ * but not those that vary as they do. */
+static bool is_worth_telling(const struct judge *judge, size_t candidate)
+{
+    int64_t sum_ns = 0;
+
+    for (size_t i = 0; i < judge->row_count; i++)
+        sum_ns += step_ns_of(judge, i);
+    return judge->row_count > 0 &&
+           is_above_share(mean_gain_ns(judge, candidate), sum_ns / (int64_t)judge->row_count);
+}
+
+/* Whether the candidate's ranks, or their hosts, have more work than their peers beyond chance. */
+static bool has_excess(const struct judge *judge, const int64_t *excess_ns, size_t candidate)
+{
+    size_t alike =
+        candidate < judge->result->rank_count ? judge->steps->compared_count : judge->groups->count;
+
+    for (size_t i = 0; i < judge->row_count; i++)
+        judge->room[i] = excess_ns[judge->rows[i] * judge->runs->candidate_count + candidate];
+    return rkt_is_beyond_chance(judge->room, judge->row_count, alike);
+}
+
+/* In over half of the steps the gain is worth a look, its median is more than noise, and the work that it
+ * is for, too. */
 static bool is_usual(const struct judge *judge, size_t candidate, size_t usual_count)
 {
     return judge->row_count >= RKT_STRAGGLER_STEPS_MIN && usual_count * 2 > judge->row_count &&
-           judge->stats[candidate].is_more_than_noise;
+           judge->stats[candidate].is_more_than_noise &&
+           (has_excess(judge, judge->runs->own_excess_ns, candidate) ||
+            has_excess(judge, judge->runs->host_excess_ns, candidate));
 }
 
 static void name_rank(const struct judge *judge, struct rkt_straggler *straggler)
@@ -176,7 +202,8 @@ static void name_rank(const struct judge *judge, struct rkt_straggler *straggler
             named += step->rank == r && step->is_named;
         }
         is_persistent = rkt_is_persistent(named, judge->row_count, judge->steps->compared_count);
-        if (usual <= best_usual || !(is_persistent || is_usual(judge, r, usual)))
+        if (usual <= best_usual || !(is_persistent || is_usual(judge, r, usual)) ||
+            !is_worth_telling(judge, r))
             continue;
         best_usual = usual;
         straggler->is_found = true;
@@ -211,13 +238,15 @@ static size_t best_group(const struct judge *judge)
         const struct rkt_gain_stats *stats = &judge->stats[rank_count + g];
 
         if (stats->step_count > 0 && stats->mean_ns >= most_ns &&
-            is_usual(judge, rank_count + g, usual_of_group(judge, rank_count + g))) {
+            is_usual(judge, rank_count + g, usual_of_group(judge, rank_count + g)) &&
+            is_worth_telling(judge, rank_count + g)) {
             most_ns = stats->mean_ns;
             best = rank_count + g;
         }
     }
     for (size_t g = 0; g < judge->groups->count && best != SIZE_MAX; g++) {
         if ((double)judge->stats[rank_count + g].mean_ns >= ABOUT_AS_MUCH * (double)most_ns &&
+            is_worth_telling(judge, rank_count + g) &&
             judge->groups->items[g].rank_count < judge->groups->items[best - rank_count].rank_count)
             best = rank_count + g;
     }

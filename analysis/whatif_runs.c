@@ -241,6 +241,30 @@ static enum rkt_status run_varied(struct span *span, size_t candidate)
     return RKT_OK;
 }
 
+/* What the candidate's ranks have above what they would have as others. */
+static void find_excess(const struct span *span, size_t candidate)
+{
+    const struct rkt_replay_graph_of_steps *graph = span->graph;
+    struct rkt_whatif_runs *runs = span->runs;
+
+    for (size_t s = 0; s < graph->rows.count; s++) {
+        size_t at = (graph->rows.first + s) * runs->candidate_count + candidate;
+
+        runs->own_excess_ns[at] = runs->host_excess_ns[at] = 0;
+    }
+    for (size_t r = 0; r < graph->graph.rank_count; r++) {
+        size_t at = graph->rows.first * runs->candidate_count + candidate;
+
+        for (size_t i = graph->first_item[r]; i < graph->first_item[r + 1] && span->is_other[r];
+             i++) {
+            runs->own_excess_ns[at] += graph->own_ns[i] - span->other_ns[i];
+            runs->host_excess_ns[at] += graph->host_own_ns[i] - span->other_host_ns[i];
+            if (graph->items[i].kind == RKT_REPLAY_STEP_END)
+                at += runs->candidate_count;
+        }
+    }
+}
+
 /* is_other is set for the ranks of the candidate. */
 static enum rkt_status run_gain(struct span *span, size_t candidate)
 {
@@ -249,6 +273,7 @@ static enum rkt_status run_gain(struct span *span, size_t candidate)
 
     set_others(span, &inputs);
     run(span, &inputs);
+    find_excess(span, candidate);
     for (size_t s = 0; s < span->graph->rows.count; s++) {
         size_t row = span->graph->rows.first + s;
 
@@ -496,6 +521,8 @@ void rkt_whatif_runs_release(struct rkt_whatif_runs *runs)
     free(runs->inst_ns);
     free(runs->ideal_ns);
     free(runs->gain_ns);
+    free(runs->own_excess_ns);
+    free(runs->host_excess_ns);
     free(runs->varied_sum_ns);
     free(runs->varied_count);
     free(runs->path.rank_ns);
@@ -512,11 +539,16 @@ static enum rkt_status init_runs(struct rkt_whatif_runs *runs, size_t row_count,
     runs->inst_ns = calloc(row_count + 1, sizeof(*runs->inst_ns));
     runs->ideal_ns = calloc(row_count + 1, sizeof(*runs->ideal_ns));
     runs->gain_ns = calloc(row_count + 1, (candidate_count + 1) * sizeof(*runs->gain_ns));
+    runs->own_excess_ns =
+        calloc(row_count + 1, (candidate_count + 1) * sizeof(*runs->own_excess_ns));
+    runs->host_excess_ns =
+        calloc(row_count + 1, (candidate_count + 1) * sizeof(*runs->host_excess_ns));
     runs->varied_sum_ns = calloc(candidate_count + 1, sizeof(*runs->varied_sum_ns));
     runs->varied_count = calloc(candidate_count + 1, sizeof(*runs->varied_count));
     runs->path.rank_ns = calloc(candidate_count + 1, sizeof(*runs->path.rank_ns));
-    if (!runs->path.rank_ns || !runs->varied_sum_ns || !runs->varied_count || !runs->replay_ns ||
-        !runs->inst_ns || !runs->ideal_ns || !runs->gain_ns)
+    if (!runs->path.rank_ns || !runs->own_excess_ns || !runs->host_excess_ns ||
+        !runs->varied_sum_ns || !runs->varied_count || !runs->replay_ns || !runs->inst_ns ||
+        !runs->ideal_ns || !runs->gain_ns)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to replay %zu steps", row_count);
     for (size_t i = 0; i < row_count; i++)
         runs->replay_ns[i] = runs->inst_ns[i] = runs->ideal_ns[i] = RKT_NA;

@@ -9,7 +9,7 @@
  * Of whom it may be that they hold the others up the gain is found once more: as they would be if they
  * varied from step to step as they do (peers.h).
  *
- * Threads: one at a time. Memory: its own, 8 bytes x steps x (ranks + groups).
+ * Threads: one at a time. Memory: its own, 24 bytes x steps x (ranks + groups).
  */
 
 #include "analysis/critical_path.h"
@@ -45,6 +45,8 @@ struct rkt_whatif_runs {
     int64_t *inst_ns;
     int64_t *ideal_ns;
     int64_t *gain_ns;              /* [row * candidate_count + candidate] */
+    int64_t *own_excess_ns;        /* likewise: own work above that of its peers, ... */
+    int64_t *host_excess_ns;       /* ... and that of its hosts */
     int64_t *varied_sum_ns;        /* by candidate: gains that leave its variation, ... */
     size_t *varied_count;          /* ... over so many steady rows */
     struct rkt_critical_path path; /* of the measured run, over steady rows */

@@ -544,6 +544,35 @@ static void what_may_be_chance_is_not_persistent(void **state)
     }
 }
 
+/* Student's t by its tables: P(T > 4.541) with 3 degrees of freedom is 0.01, P(T > 2.764) with 10. */
+static void few_steps_take_more_to_be_beyond_chance(void **state)
+{
+    static const struct {
+        double t;
+        size_t steps;
+    } CASES[] = {{4.541, 4}, {3.747, 5}, {2.764, 11}, {2.539, 20}};
+    int64_t same[] = {0, 0, 0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        for (int more = 0; more < 2; more++) {
+            double t = CASES[i].t * (more ? 1.002 : 0.998);
+            int64_t median = (int64_t)(t * 1.2533 * 1.4826 * 1e6 / sqrt((double)CASES[i].steps));
+            int64_t values[20];
+
+            /* the median is one of them, all others are a million off it */
+            for (size_t s = 0; s < CASES[i].steps; s++)
+                values[s] = median + (s == 0 ? 0 : s % 2 == 1 ? 1000000 : -1000000);
+            if (rkt_is_beyond_chance(values, CASES[i].steps, 1) != (more == 1))
+                fail_msg("t %g of %zu steps", t, CASES[i].steps);
+        }
+    }
+    assert_false(rkt_is_beyond_chance(same, 3, 1));
+    same[0] = same[1] = same[2] = 1;
+    assert_true(rkt_is_beyond_chance(same, 3, 1000)); /* always the same: no chance */
+    assert_false(rkt_is_beyond_chance(same, 1, 1));
+}
+
 static void a_gain_stands_out_of_its_noise_over_the_steps(void **state)
 {
     int64_t few[] = {100, 20, 0, 0};
@@ -585,6 +614,7 @@ int main(void)
         cmocka_unit_test(a_replay_that_misses_the_steps_is_not_believed),
         cmocka_unit_test(weak_matches_name_nobody),
         cmocka_unit_test(what_may_be_chance_is_not_persistent),
+        cmocka_unit_test(few_steps_take_more_to_be_beyond_chance),
         cmocka_unit_test(a_gain_stands_out_of_its_noise_over_the_steps),
     };
 
