@@ -42,8 +42,10 @@ struct rkt_sim_rank {
 
     int64_t *pending_ns; /* ends of the last launches, a ring */
     uint32_t pending_next;
-    int64_t *ready_ns;                /* by part */
-    uint32_t *comm_ids;               /* their correlation ids */
+    int64_t *ready_ns;               /* by part */
+    uint32_t *comm_ids;              /* their correlation ids */
+    struct rkt_sim_span *comm_calls; /* and their launches */
+    struct rkt_sim_idle idle;
     struct rkt_sim_meeting *meetings; /* by part, then in order of their starts */
     uint32_t post_count;              /* parts that are launched */
     uint32_t taken_count;             /* of these, those that the caller knows of */
@@ -166,6 +168,7 @@ static void launch(struct rkt_sim_rank *sim, enum rkt_sim_name name, int64_t len
     add_compute(sim, span);
     give_call(sim, RKT_SIM_NAME_LAUNCH, called_ns);
     give_correlated(sim, rkt_sim_kernel_event(name, sim->rank, RKT_SIM_STREAM, span));
+    rkt_sim_idle_add_work(&sim->idle, (struct rkt_sim_idle_work){span, {called_ns, sim->host_ns}});
 }
 
 static void copy(struct rkt_sim_rank *sim, uint64_t bytes, bool is_pinned)
@@ -184,6 +187,11 @@ static void copy(struct rkt_sim_rank *sim, uint64_t bytes, bool is_pinned)
     give_call(sim, RKT_SIM_NAME_COPY, called_ns);
     give_correlated(sim, rkt_sim_copy_event(sim->rank, bytes, is_pinned,
                                             (struct rkt_sim_span){start_ns, start_ns + length_ns}));
+    rkt_sim_idle_add_work(&sim->idle, (struct rkt_sim_idle_work){{start_ns, start_ns + length_ns},
+                                                                 {called_ns, sim->host_ns}});
+    if (!is_pinned)
+        rkt_sim_idle_add_host(&sim->idle, RKT_SIM_IDLE_SYNC,
+                              (struct rkt_sim_span){called_ns, sim->host_ns});
 }
 
 static void synchronize(struct rkt_sim_rank *sim)
@@ -194,6 +202,8 @@ static void synchronize(struct rkt_sim_rank *sim)
     give_call(sim, RKT_SIM_NAME_SYNC, called_ns);
     give_correlated(sim,
                     rkt_sim_sync_event(sim->rank, (struct rkt_sim_span){called_ns, sim->host_ns}));
+    rkt_sim_idle_add_host(&sim->idle, RKT_SIM_IDLE_SYNC,
+                          (struct rkt_sim_span){called_ns, sim->host_ns});
 }
 
 /* What is read of the GPU from the last time on; a lower clock makes kernels longer. */
@@ -230,6 +240,8 @@ static void allocate_memory(struct rkt_sim_rank *sim, uint64_t length_ns)
         return;
     sim->host_ns += (int64_t)length_ns;
     give_call(sim, RKT_SIM_NAME_ALLOC, called_ns);
+    rkt_sim_idle_add_host(&sim->idle, RKT_SIM_IDLE_ALLOC,
+                          (struct rkt_sim_span){called_ns, sim->host_ns});
 }
 
 static void run_input(struct rkt_sim_rank *sim)
@@ -239,6 +251,8 @@ static void run_input(struct rkt_sim_rank *sim)
 
     sim->host_ns += (int64_t)(sim->scenario->input_ns + fault_amount(sim, RKT_FAULT_SLOW_INPUT));
     give_range(sim, RKT_RANGE_INPUT, start_ns, 0);
+    rkt_sim_idle_add_host(&sim->idle, RKT_SIM_IDLE_INPUT,
+                          (struct rkt_sim_span){start_ns, sim->host_ns});
     if (sim->scenario->input_bytes > 0)
         copy(sim, sim->scenario->input_bytes, true);
     if (pageable_bytes > 0)
@@ -330,6 +344,7 @@ static void post(struct rkt_sim_rank *sim, uint32_t number)
     sim->host_ns = launched_ns;
     give_call(sim, RKT_SIM_NAME_COMM_LAUNCH, called_ns);
     sim->comm_ids[number] = sim->correlation_id;
+    sim->comm_calls[number] = (struct rkt_sim_span){called_ns, launched_ns};
     sim->host_ns = done_ns;
     give_event(sim, rkt_sim_group_event(
                         &call, RKT_NCCL_KERNEL_LAUNCH,
@@ -362,6 +377,7 @@ static void run_meetings(struct rkt_sim_rank *sim)
                                  is_reduced ? RKT_SIM_NAME_COMM_KERNEL : RKT_SIM_NAME_LINK_KERNEL,
                                  sim->rank, RKT_SIM_COMM_STREAM + (uint32_t)part->lane, span));
         *free_ns = span.end_ns;
+        rkt_sim_idle_add_work(&sim->idle, (struct rkt_sim_idle_work){span, sim->comm_calls[i]});
         sim->meetings[i] = (struct rkt_sim_meeting){
             .span = span,
             .release_ns =
@@ -452,6 +468,9 @@ enum rkt_status rkt_sim_rank_advance(struct rkt_sim_rank *sim, bool *is_done_out
         give_range(sim, RKT_RANGE_STEP, sim->step_start_ns, sim->step);
         read_gpu(sim);
         sim->window_end_ns = sim->truth.window_end_ns = sim->stream_free_ns;
+        rkt_sim_idle_sum(&sim->idle, sim->truth.window_start_ns, sim->truth.idle_ns);
+        if (sim->idle.has_failed)
+            return rkt_fail(err, RKT_ERR_NOMEM, "no memory for what rank %u waits for", sim->rank);
     }
     if (sim->status != RKT_OK && err)
         *err = sim->err;
@@ -502,9 +521,11 @@ static bool allocate(struct rkt_sim_rank *sim)
     sim->pending_ns = calloc(scenario->queue_kernels, sizeof(*sim->pending_ns));
     sim->ready_ns = calloc(part_count, sizeof(*sim->ready_ns));
     sim->comm_ids = calloc(part_count, sizeof(*sim->comm_ids));
+    sim->comm_calls = calloc(part_count, sizeof(*sim->comm_calls));
     sim->meetings = calloc(part_count, sizeof(*sim->meetings));
     sim->computes = calloc(kernel_count, sizeof(*sim->computes));
-    return sim->pending_ns && sim->ready_ns && sim->comm_ids && sim->meetings && sim->computes;
+    return sim->pending_ns && sim->ready_ns && sim->comm_ids && sim->comm_calls && sim->meetings &&
+           sim->computes;
 }
 
 enum rkt_status rkt_sim_rank_create(const struct rkt_sim_layout *layout, uint32_t rank,
@@ -542,6 +563,8 @@ void rkt_sim_rank_destroy(struct rkt_sim_rank *sim)
     free(sim->pending_ns);
     free(sim->ready_ns);
     free(sim->comm_ids);
+    free(sim->comm_calls);
+    rkt_sim_idle_release(&sim->idle);
     free(sim->meetings);
     free(sim->computes);
     free(sim);

@@ -17,7 +17,7 @@
  * Time:    job time, ns, exact: this is the truth that clocks then show wrongly.
  * Chance:  lengths depend on seed, rank, step and kernel alone, so that a second run of one rank
  *          gives the same again.
- * Memory:  8 bytes per pending launch, 16 per kernel of a step and some 100 per meeting.
+ * Memory:  8 bytes per pending launch, 48 per kernel of a step and some 100 per meeting.
  * Threads: one per rank.
  */
 
@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "analysis/simulate/sim_event.h"
+#include "analysis/simulate/sim_idle.h"
 #include "common/status.h"
 
 #define RKT_SIM_UNKNOWN_NS INT64_MIN
@@ -45,6 +46,7 @@ struct rkt_sim_step {
     int64_t hidden_ns;   /* of these under compute */
     int64_t tail_ns;     /* and after the end of backward's kernels */
     int64_t copy_ns;     /* copies, which run beside neither */
+    int64_t idle_ns[RKT_SIM_IDLE_CAUSE_COUNT]; /* nothing of all that, by why */
 };
 
 struct rkt_sim_rank;

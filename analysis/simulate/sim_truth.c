@@ -65,6 +65,15 @@ static enum rkt_status put_faults(struct rkt_json *json, const struct rkt_sim_ru
     return status;
 }
 
+static void put_idle(struct rkt_json *json, const struct rkt_sim_step *truth)
+{
+    rkt_json_begin_object(json, "idle_ns");
+    for (int cause = 0; cause < RKT_SIM_IDLE_CAUSE_COUNT; cause++)
+        rkt_json_i64(json, rkt_sim_idle_name((enum rkt_sim_idle_cause)cause),
+                     truth->idle_ns[cause]);
+    rkt_json_end(json);
+}
+
 static void put_steps(struct rkt_json *json, const struct rkt_sim_run *run)
 {
     rkt_json_begin_array(json, "steps");
@@ -82,6 +91,7 @@ static void put_steps(struct rkt_json *json, const struct rkt_sim_run *run)
             rkt_json_i64(json, "overlap_ns", truth->overlap_ns);
             rkt_json_i64(json, "transfer_ns", truth->transfer_ns);
             rkt_json_i64(json, "copy_ns", truth->copy_ns);
+            put_idle(json, truth);
             rkt_json_i64(json, "buckets_ns", truth->buckets_ns);
             rkt_json_i64(json, "hidden_ns", truth->hidden_ns);
             rkt_json_i64(json, "tail_ns", truth->tail_ns);

@@ -84,6 +84,10 @@ def add_windows(rows, report, truth):
     idle = [(known["window_ns"] - known["compute_ns"] - known["comm_ns"] + known["overlap_ns"] - known["copy_ns"],
              sum(window["parts_ns"]["idle"].values())) for known, _, window in windows]
     rows.sums("idle", idle, 0 if rate == 0 else 1)
+    for cause in windows[0][0]["idle_ns"]:
+        rows.sums(f"idle: {cause}", [(known["idle_ns"][cause], window["parts_ns"]["idle"][cause])
+                                     for known, _, window in windows], rate)
+    rows.same("idle: unknown", 0, sum(window["parts_ns"]["idle"]["unknown"] for _, _, window in windows))
     parts = [(window["window_ns"], sum(sum(part.values()) if isinstance(part, dict) else part
                                        for part in window["parts_ns"].values())) for _, _, window in windows]
     rows.sums("the parts' sum", parts)

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/simulate/sim_idle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+
+#define DEVICE_PACE_NS 2000 /* a gap so short behind a launch in time is the device's own */
+
+const char *rkt_sim_idle_name(enum rkt_sim_idle_cause cause)
+{
+    static const char *const NAMES[] = {
+        [RKT_SIM_IDLE_SYNC] = "sync",     [RKT_SIM_IDLE_ALLOC] = "alloc",
+        [RKT_SIM_IDLE_INPUT] = "input",   [RKT_SIM_IDLE_HOST] = "host",
+        [RKT_SIM_IDLE_LAUNCH] = "launch", [RKT_SIM_IDLE_DEPENDENCY] = "dependency",
+        [RKT_SIM_IDLE_DEVICE] = "device",
+    };
+
+    return NAMES[cause];
+}
+
+void rkt_sim_idle_release(struct rkt_sim_idle *idle)
+{
+    free(idle->works);
+    free(idle->hosts);
+    *idle = (struct rkt_sim_idle){0};
+}
+
+void rkt_sim_idle_add_work(struct rkt_sim_idle *idle, struct rkt_sim_idle_work work)
+{
+    if (rkt_array_reserve((void **)&idle->works, &idle->work_cap, idle->work_count + 1,
+                          sizeof(*idle->works)))
+        idle->works[idle->work_count++] = work;
+    else
+        idle->has_failed = true;
+}
+
+void rkt_sim_idle_add_host(struct rkt_sim_idle *idle, enum rkt_sim_idle_cause cause,
+                           struct rkt_sim_span span)
+{
+    if (rkt_array_reserve((void **)&idle->hosts, &idle->host_cap, idle->host_count + 1,
+                          sizeof(*idle->hosts)))
+        idle->hosts[idle->host_count++] = (struct rkt_sim_idle_host){span, cause};
+    else
+        idle->has_failed = true;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* [start, end) before the launch: what the host did, in order, and the rest of the time. */
+static void sum_host(const struct rkt_sim_idle *idle, struct rkt_sim_span gap,
+                     int64_t by_cause_ns[])
+{
+    int64_t rest_ns = gap.end_ns - gap.start_ns;
+    int64_t after_sync_ns = 0; /* that the host worked behind the last call that waited */
+    int64_t lead_ns = 0;       /* which that call took */
+    int64_t tail_ns;
+
+    for (size_t i = 0; i < idle->host_count; i++) {
+        const struct rkt_sim_idle_host *host = &idle->hosts[i];
+        int64_t from_ns = later(host->span.start_ns, gap.start_ns);
+        int64_t to_ns = earlier(host->span.end_ns, gap.end_ns);
+
+        if (to_ns <= from_ns)
+            continue;
+        by_cause_ns[host->cause] += to_ns - from_ns;
+        rest_ns -= to_ns - from_ns;
+        if (host->cause == RKT_SIM_IDLE_SYNC) {
+            lead_ns = later(gap.start_ns - host->span.start_ns, 0);
+            after_sync_ns = gap.end_ns - to_ns;
+        } else {
+            after_sync_ns = later(after_sync_ns - (to_ns - from_ns), 0);
+        }
+    }
+    tail_ns = earlier(earlier(after_sync_ns, lead_ns), rest_ns);
+    by_cause_ns[RKT_SIM_IDLE_SYNC] += tail_ns;
+    by_cause_ns[RKT_SIM_IDLE_HOST] += rest_ns - tail_ns;
+}
+
+/* The gap before this work. */
+static void sum_gap(const struct rkt_sim_idle *idle, int64_t start_ns,
+                    const struct rkt_sim_idle_work *next, int64_t by_cause_ns[])
+{
+    int64_t end_ns = next->run.start_ns;
+    int64_t called_ns = earlier(later(next->launch.start_ns, start_ns), end_ns);
+    int64_t launched_ns = earlier(later(next->launch.end_ns, called_ns), end_ns);
+
+    sum_host(idle, (struct rkt_sim_span){start_ns, called_ns}, by_cause_ns);
+    by_cause_ns[RKT_SIM_IDLE_LAUNCH] += launched_ns - called_ns;
+    if (next->launch.end_ns <= start_ns && end_ns - start_ns < DEVICE_PACE_NS)
+        by_cause_ns[RKT_SIM_IDLE_DEVICE] += end_ns - launched_ns;
+    else
+        by_cause_ns[RKT_SIM_IDLE_DEPENDENCY] += end_ns - launched_ns;
+}
+
+static int compare_works(const void *a, const void *b)
+{
+    const struct rkt_sim_idle_work *x = a;
+    const struct rkt_sim_idle_work *y = b;
+
+    if (x->run.start_ns != y->run.start_ns)
+        return x->run.start_ns < y->run.start_ns ? -1 : 1;
+    return (x->run.end_ns > y->run.end_ns) - (x->run.end_ns < y->run.end_ns);
+}
+
+void rkt_sim_idle_sum(struct rkt_sim_idle *idle, int64_t from_ns,
+                      int64_t by_cause_ns[RKT_SIM_IDLE_CAUSE_COUNT])
+{
+    if (idle->work_count > 0)
+        qsort(idle->works, idle->work_count, sizeof(*idle->works), compare_works);
+    for (size_t i = 0; i < idle->work_count; i++) {
+        if (idle->works[i].run.start_ns > from_ns)
+            sum_gap(idle, from_ns, &idle->works[i], by_cause_ns);
+        from_ns = later(from_ns, idle->works[i].run.end_ns);
+    }
+    idle->work_count = idle->host_count = 0;
+}
