@@ -34,6 +34,7 @@ rkt_test(unit_straggler SOURCES test_straggler.c fake_run.c LINK rkt_analysis LA
 rkt_test(unit_bucket_table SOURCES test_bucket_table.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_collective_link SOURCES test_collective_link.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_lane SOURCES test_lane.c fake_run.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_gain_stats SOURCES test_gain_stats.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_whatif SOURCES test_whatif.c fake_job.c fake_run.c LINK rkt_analysis m LABELS unit)
 rkt_test(unit_replay SOURCES test_replay.c replay_made.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_replay_random SOURCES test_replay_random.c replay_made.c LINK rkt_analysis LABELS unit)
