@@ -30,6 +30,7 @@ rkt_test(unit_clock_path SOURCES test_clock_path.c LINK rkt_common LABELS unit)
 rkt_test(unit_clock_tree SOURCES test_clock_tree.c LINK rkt_common LABELS unit)
 rkt_test(unit_clock_tube SOURCES test_clock_tube.c LINK rkt_common LABELS unit)
 rkt_test(unit_align_at SOURCES test_align_at.c LINK rkt_common LABELS unit)
+rkt_test(unit_store_realign SOURCES test_store_realign.c store_maker.c sample.c LINK rkt_common LABELS unit)
 rkt_test(unit_clock_redo SOURCES test_clock_redo.c store_maker.c sample.c LINK rkt_clocksim LABELS unit)
 rkt_test(unit_clock_marks SOURCES test_clock_marks.c LINK rkt_clocksim LABELS unit)
 if(TARGET unit_clock_marks) # hours of many clocks; and of ten seeds each
