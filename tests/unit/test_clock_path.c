@@ -405,6 +405,11 @@ static void claims_that_are_wide_change_nothing(void **state)
     solve(f, CLAIM, &wide);
     solve_reference_claim(f, 0);
     check_left_out(f, &path, 0);
+    wide.jump_after = 50; /* nor is anybody called wrong for them */
+    wide.jump_ns = 8000000;
+    solve(f, CLAIM, &wide);
+    assert_true(f->curves[CLAIM].flags & RKT_CLOCK_STEPPED);
+    check_left_out(f, &path, 0);
 }
 
 /* Nothing could tell that they are wrong. */

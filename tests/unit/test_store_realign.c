@@ -27,10 +27,11 @@ static void set_aligns(struct fixture *f, int64_t plus_ns)
 {
     for (uint32_t s = 0; s < SOURCES; s++) {
         for (size_t k = 0; k < 2; k++)
-            f->knots[s][k] = (struct rkt_align_knot){.local_ns = 1000 + 1000000 * k,
-                                                     .offset_ns = (int64_t)(s * 100 + k) + plus_ns,
-                                                     .bound_ns = 50 + s,
-                                                     .likely_ns = 20 + s};
+            f->knots[s][k] =
+                (struct rkt_align_knot){.local_ns = 1000 + 1000000 * k,
+                                        .offset_ns = (int64_t)s * 100 + (int64_t)k + plus_ns,
+                                        .bound_ns = 50 + s,
+                                        .likely_ns = 20 + s};
         f->aligns[s] = (struct rkt_align_info){.source = s,
                                                .state = RKT_ALIGN_MEASURED,
                                                .hop_count = 1,
