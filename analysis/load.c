@@ -64,15 +64,19 @@ static bool is_better(const struct rkt_rank_trace *trace, const struct rkt_rank_
     return trace->work_count > best->work_count;
 }
 
-/* Loads all candidates of a rank, keeps the main process. */
+/* Loads all candidates of a rank, keeps the main process. Which of several that is shows only when they are
+ * read whole. */
 static enum rkt_status load_rank(struct loading *loading, const struct rkt_candidate_rank *of,
-                                 struct rkt_loaded_rank *loaded, struct rkt_error *err)
+                                 struct rkt_work_rules rules, struct rkt_loaded_rank *loaded,
+                                 struct rkt_error *err)
 {
+    if (of->end - of->first > 1)
+        rules.selection = NULL;
     for (size_t i = of->first; i < of->end; i++) {
         size_t position = loading->candidates.items[i].position;
         struct rkt_rank_trace *trace;
         enum rkt_status status =
-            rkt_rank_trace_load(loading->reader, position, &loading->rules, &trace, err);
+            rkt_rank_trace_load(loading->reader, position, &rules, &trace, err);
 
         if (status != RKT_OK)
             return status;
@@ -95,16 +99,38 @@ static bool is_member(const struct loading *loading)
     return loading->owners && rkt_team_place(loading->options->team) > 0;
 }
 
+/* What the selected part needs, and all where that turns out not to be enough. */
+static enum rkt_status load_and_work(struct loading *loading, size_t index, struct rkt_arena *arena,
+                                     struct rkt_error *err)
+{
+    const struct rkt_candidate_rank *of = &loading->candidates.ranks[index];
+    struct rkt_rank_result *rank = &loading->result->ranks[index];
+    struct rkt_loaded_rank *loaded = &loading->loaded->items[index];
+    struct rkt_work_rules rules = loading->rules;
+    enum rkt_status status = RKT_AGAIN;
+
+    while (status == RKT_AGAIN) {
+        struct rkt_read_damage damage = loaded->damage; /* each is told once */
+
+        rkt_loaded_rank_release(loaded);
+        loaded->damage = damage;
+        *rank = (struct rkt_rank_result){.rank = of->rank};
+        status = load_rank(loading, of, rules, loaded, err);
+        if (status == RKT_OK)
+            status = rkt_rank_work(loading->options, loaded, arena, rank, err);
+        rules.selection = NULL;
+    }
+    return status;
+}
+
 /* All that concerns one rank; where it is for the lead, it goes there and is let go of. */
 static enum rkt_status work_on_rank(struct loading *loading, size_t index, struct rkt_arena *arena,
                                     struct rkt_error *err)
 {
     struct rkt_rank_result *rank = &loading->result->ranks[index];
     struct rkt_loaded_rank *loaded = &loading->loaded->items[index];
-    enum rkt_status status = load_rank(loading, &loading->candidates.ranks[index], loaded, err);
+    enum rkt_status status = load_and_work(loading, index, arena, err);
 
-    if (status == RKT_OK)
-        status = rkt_rank_work(loading->options, loaded, arena, rank, err);
     if (status == RKT_OK && !loading->owners)
         return rkt_trace_keeper_add(loading->result->keeper, loaded->source, loaded->trace, err);
     if (status == RKT_OK)
@@ -412,7 +438,10 @@ enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
     struct loading loading = {
         .reader = reader,
         .options = options,
-        .rules = {options ? options->comm_kernel : NULL, options && options->only_matches},
+        .rules = {.comm_kernel_regex = options ? options->comm_kernel : NULL,
+                  .only_matches = options && options->only_matches,
+                  .selection = options ? options->selection : NULL,
+                  .step_range = options ? options->step_range : NULL},
         .loaded = loaded,
         .result = result,
         .arena = arena,

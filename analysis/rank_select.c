@@ -190,19 +190,52 @@ static void describe_whole(const struct rkt_selection *selection,
     rank->whole.last_step = rank->steps[rank->step_count - 1].number;
 }
 
+static struct span time_of(const struct rkt_selection *selection,
+                           const struct rkt_rank_trace *trace)
+{
+    if (!selection->has_time)
+        return (struct span){INT64_MIN, INT64_MAX};
+    return (struct span){rkt_time_since_start(trace, selection->job_start_ns, selection->since_ns),
+                         rkt_time_since_start(trace, selection->job_start_ns, selection->until_ns)};
+}
+
+/* Of the steps from the first that was read on the windows are right, if its own work outlasts what was launched
+ * before. No earlier one may be selected, nor the one before the selected ones be among these. */
+static bool is_read_from(const struct rkt_rank_result *rank, size_t first, const struct span *time)
+{
+    const struct rkt_step_result *step = &rank->steps[first];
+
+    return first == 0 || (step->window.end_ns >= step->host_start_ns &&
+                          (time->start_ns == INT64_MIN || step->window.end_ns < time->start_ns));
+}
+
+bool rkt_part_is_read(const struct rkt_selection *selection, const struct rkt_rank_trace *trace,
+                      const struct rkt_rank_result *rank)
+{
+    struct span time = time_of(selection, trace);
+    size_t first = trace->read.first_step;
+
+    if (!trace->read.is_part || !trace->has_gpu)
+        return true;
+    if (first >= rank->step_count || !is_read_from(rank, first, &time))
+        return false;
+    for (size_t i = 0; i < rank->step_count; i++) {
+        if (is_selected(selection, &rank->steps[i], &time) &&
+            ((first > 0 && i < first + 2) || rank->steps[i].window.end_ns > trace->read.end_ns))
+            return false;
+    }
+    return true;
+}
+
 void rkt_select_part(const struct rkt_selection *selection, struct rkt_rank_trace *trace,
                      struct rkt_rank_result *rank)
 {
-    struct span time = {INT64_MIN, INT64_MAX};
+    struct span time = time_of(selection, trace);
     struct part part;
 
     describe_whole(selection, trace, rank);
     if (!selection->has_steps && !selection->has_time)
         return;
-    if (selection->has_time) {
-        time.start_ns = rkt_time_since_start(trace, selection->job_start_ns, selection->since_ns);
-        time.end_ns = rkt_time_since_start(trace, selection->job_start_ns, selection->until_ns);
-    }
     part = rank->step_source == RKT_STEPS_WINDOW ? select_stretch(selection, rank, &time)
                                                  : select_steps(selection, rank, &time);
     keep_part(trace, &part);

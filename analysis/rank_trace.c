@@ -9,14 +9,13 @@ enum rkt_status rkt_rank_trace_load(struct rkt_store_reader *reader, size_t posi
                                     const struct rkt_work_rules *rules,
                                     struct rkt_rank_trace **trace_out, struct rkt_error *err)
 {
-    const struct rkt_raw_part part = {SIZE_MAX, rules && rules->only_matches};
     struct rkt_raw_trace raw = {0};
     struct rkt_rank_trace *trace = calloc(1, sizeof(*trace));
     enum rkt_status status;
 
     if (!trace)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a rank's trace");
-    status = rkt_raw_trace_load(reader, position, part, &raw, trace, err);
+    status = rkt_raw_trace_load_part(reader, position, rules, &raw, trace, err);
     if (status == RKT_OK)
         status = rkt_rank_trace_build(trace, &raw, rules, err);
     if (status == RKT_OK)

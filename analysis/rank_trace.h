@@ -33,6 +33,8 @@
 #include "common/strtab.h"
 
 struct rkt_lane_item;
+struct rkt_selection;
+
 /* What a reader's health grew by. */
 struct rkt_read_damage {
     uint64_t damaged_frames;
@@ -41,10 +43,18 @@ struct rkt_read_damage {
     uint64_t unknown_keys;
 };
 
+/* Where not all records were read: GPU work and calls are as in the whole rank around some steps. */
+struct rkt_read_part {
+    bool is_part;
+    size_t first_step; /* from its mark on, which is the first of these */
+    int64_t end_ns;    /* rank time; INT64_MAX: to the end */
+};
+
 struct rkt_rank_trace {
     struct rkt_store_source source; /* who; how it ended */
-    struct rkt_read_damage damage;  /* found when its records were read */
-    struct rkt_clock_map *clock;    /* NULL where another process worked on the rank */
+    struct rkt_read_part read;
+    struct rkt_read_damage damage; /* found when its records were read */
+    struct rkt_clock_map *clock;   /* NULL where another process worked on the rank */
     struct rkt_strtab *names;
 
     struct rkt_work *works; /* device order: start_ns, end_ns */
@@ -104,6 +114,10 @@ int64_t rkt_rank_trace_job_ns(const struct rkt_rank_trace *trace, int64_t rank_n
 struct rkt_work_rules {
     const char *comm_kernel_regex; /* the user's --comm-kernel; NULL for none */
     bool only_matches;             /* of records only what collectives are matched by */
+    /* Of records what this part of a run needs by its steps or time, where marks tell the steps and
+     * the store tells when batches are; NULL: all. */
+    const struct rkt_selection *selection;
+    const char *step_range; /* as of the analysis; only with selection */
 };
 
 /* Loads the source at `position` of the reader with its node's clock records. */

@@ -233,9 +233,11 @@ static enum rkt_status build_calls(struct rkt_rank_trace *trace, const struct rk
     return RKT_OK;
 }
 
-static enum rkt_status build_ranges(struct rkt_rank_trace *trace, const struct rkt_raw_events *list,
-                                    struct rkt_error *err)
+enum rkt_status rkt_rank_trace_build_ranges(struct rkt_rank_trace *trace,
+                                            const struct rkt_raw_trace *raw, struct rkt_error *err)
 {
+    const struct rkt_raw_events *list = &raw->by_kind[RKT_EVENT_RANGE];
+
     trace->ranges = calloc(list->count + 1, sizeof(*trace->ranges));
     if (!trace->ranges)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu ranges", list->count);
@@ -253,6 +255,9 @@ static enum rkt_status build_ranges(struct rkt_rank_trace *trace, const struct r
         range->type = event->type;
         trace->range_count++;
     }
+    if (rkt_time_sort(trace->ranges, trace->range_count, sizeof(*trace->ranges), RKT_BY_START) !=
+        RKT_OK)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to sort %zu ranges", trace->range_count);
     return RKT_OK;
 }
 
@@ -358,8 +363,6 @@ static enum rkt_status sort_arrays(struct rkt_rank_trace *trace, struct rkt_erro
             RKT_OK ||
         rkt_time_sort(trace->calls, trace->call_count, sizeof(*trace->calls), RKT_BY_START) !=
             RKT_OK ||
-        rkt_time_sort(trace->ranges, trace->range_count, sizeof(*trace->ranges), RKT_BY_START) !=
-            RKT_OK ||
         rkt_time_sort(trace->buckets, trace->bucket_count, sizeof(*trace->buckets), RKT_BY_START) !=
             RKT_OK)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to sort %zu pieces of GPU work",
@@ -380,7 +383,7 @@ enum rkt_status rkt_rank_trace_build(struct rkt_rank_trace *trace, const struct 
     if (status == RKT_OK)
         status = build_calls(trace, raw, &classes, err);
     if (status == RKT_OK)
-        status = build_ranges(trace, &raw->by_kind[RKT_EVENT_RANGE], err);
+        status = rkt_rank_trace_build_ranges(trace, raw, err);
     if (status == RKT_OK)
         status = build_buckets(trace, &raw->by_kind[RKT_EVENT_BUCKET], err);
     if (status == RKT_OK)

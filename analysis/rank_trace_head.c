@@ -31,14 +31,14 @@ static void find_first(struct rkt_rank_trace *trace, const struct rkt_raw_trace 
 enum rkt_status rkt_rank_trace_load_head(struct rkt_store_reader *reader, size_t position,
                                          struct rkt_rank_trace **trace_out, struct rkt_error *err)
 {
+    static const struct rkt_raw_filter FIRST = {.batch_count = HEAD_BATCHES};
     struct rkt_raw_trace raw = {0};
     struct rkt_rank_trace *trace = calloc(1, sizeof(*trace));
     enum rkt_status status;
 
     if (!trace)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a rank's trace");
-    status = rkt_raw_trace_load(
-        reader, position, (struct rkt_raw_part){.batch_count = HEAD_BATCHES}, &raw, trace, err);
+    status = rkt_raw_trace_load(reader, position, &FIRST, &raw, trace, err);
     if (status == RKT_OK)
         status = rkt_rank_trace_find_middle(trace, &raw, err);
     if (status == RKT_OK)

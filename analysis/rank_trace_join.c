@@ -106,7 +106,7 @@ const char *rkt_rank_trace_thread_name(const struct rkt_rank_trace *trace, uint3
     return "";
 }
 
-static uint32_t thread_of_step_marks(const struct rkt_rank_trace *trace)
+uint32_t rkt_rank_trace_thread_of_marks(const struct rkt_rank_trace *trace)
 {
     static const char profiler_step[] = "ProfilerStep#";
     uint32_t found = 0;
@@ -183,7 +183,7 @@ enum rkt_status rkt_rank_trace_join(struct rkt_rank_trace *trace,
     free(items);
     if (status != RKT_OK)
         return status;
-    trace->main_thread_id = thread_of_step_marks(trace);
+    trace->main_thread_id = rkt_rank_trace_thread_of_marks(trace);
     if (trace->main_thread_id == 0)
         status = thread_of_most_launches(trace, &trace->main_thread_id, err);
     return status;

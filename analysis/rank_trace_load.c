@@ -105,18 +105,21 @@ static enum rkt_status find_pairs(struct rkt_store_reader *reader,
  * The clock of the GPU records, to which nothing of theirs is then ever mapped. A rank that has
  * none computes in the clock of its marks, whatever its capture announced.
  */
-static enum rkt_clock_id choose_clock(const struct rkt_source_info *info,
+static enum rkt_clock_id choose_clock(const struct rkt_store_source *source,
                                       const struct rkt_raw_trace *raw)
 {
-    size_t gpu_count = raw->by_kind[RKT_EVENT_KERNEL].count + raw->by_kind[RKT_EVENT_MEMCPY].count +
-                       raw->by_kind[RKT_EVENT_MEMSET].count + raw->by_kind[RKT_EVENT_GRAPH].count;
+    static const uint8_t GPU_KINDS[] = {RKT_EVENT_KERNEL, RKT_EVENT_MEMCPY, RKT_EVENT_MEMSET,
+                                        RKT_EVENT_GRAPH};
+    uint8_t gpu_clock = source->info.gpu_clock;
+    uint64_t gpu_count = 0;
 
-    if (info->gpu_clock == RKT_CLOCK_TRACE)
+    for (size_t i = 0; i < sizeof(GPU_KINDS); i++) /* of a part, or of the first batches */
+        gpu_count += source->event_counts[GPU_KINDS[i]] + raw->by_kind[GPU_KINDS[i]].count;
+    if (gpu_clock == RKT_CLOCK_TRACE)
         return RKT_CLOCK_TRACE;
-    if (gpu_count == 0 || info->gpu_clock == RKT_CLOCK_UNKNOWN ||
-        info->gpu_clock >= RKT_CLOCK_COUNT)
+    if (gpu_count == 0 || gpu_clock == RKT_CLOCK_UNKNOWN || gpu_clock >= RKT_CLOCK_COUNT)
         return RKT_CLOCK_MONOTONIC_RAW;
-    return (enum rkt_clock_id)info->gpu_clock;
+    return (enum rkt_clock_id)gpu_clock;
 }
 
 static enum rkt_status make_clock(struct rkt_store_reader *reader, struct rkt_rank_trace *trace,
@@ -127,7 +130,7 @@ static enum rkt_status make_clock(struct rkt_store_reader *reader, struct rkt_ra
     enum rkt_status status =
         find_pairs(reader, trace, &raw->by_kind[RKT_EVENT_CLOCK_PAIR], &pairs, &node_align, err);
 
-    trace->clock_id = (uint8_t)choose_clock(&trace->source.info, raw);
+    trace->clock_id = (uint8_t)choose_clock(&trace->source, raw);
     if (status == RKT_OK)
         status = rkt_clock_map_create((enum rkt_clock_id)trace->clock_id, pairs.items, pairs.count,
                                       trace->source.has_align ? &trace->source.align : node_align,
@@ -137,68 +140,60 @@ static enum rkt_status make_clock(struct rkt_store_reader *reader, struct rkt_ra
 }
 
 struct taking {
-    struct rkt_raw_part part; /* its batches: that are left */
+    struct rkt_raw_filter filter; /* its batches: that are left */
     struct rkt_raw_trace *raw;
-    const struct rkt_rank_trace *trace;
 };
 
-/* Of ranges only one name is asked for, and names come before what has them. */
-static bool is_of_matches(const struct taking *taking, uint8_t kind)
+static bool has_kind(const struct rkt_raw_filter *filter, uint8_t kind)
 {
-    switch ((enum rkt_event_kind)kind) {
-    case RKT_EVENT_KERNEL:
-    case RKT_EVENT_MEMCPY:
-    case RKT_EVENT_MEMSET:
-    case RKT_EVENT_GRAPH:
-    case RKT_EVENT_API:
-    case RKT_EVENT_NCCL:
-    case RKT_EVENT_BUCKET:
-    case RKT_EVENT_COMM:
-    case RKT_EVENT_CLOCK_PAIR:
-        return true;
-    case RKT_EVENT_RANGE:
-        return rkt_rank_trace_names_all_to_all(taking->trace);
-    default:
-        return false;
-    }
+    return !filter->has_kind || filter->has_kind(filter->ctx, kind);
 }
 
-static enum rkt_status take_part(void *ctx, const struct rkt_event *events, size_t count,
-                                 struct rkt_error *err)
+static bool is_wanted(void *ctx, const struct rkt_batch_span *span)
+{
+    const struct rkt_raw_filter *filter = &((const struct taking *)ctx)->filter;
+
+    return has_kind(filter, span->kind) &&
+           (!filter->has_span || filter->has_span(filter->ctx, span));
+}
+
+static enum rkt_status take_batch(void *ctx, const struct rkt_event *events, size_t count,
+                                  struct rkt_error *err)
 {
     struct taking *taking = ctx;
 
-    if (taking->part.batch_count == 0)
+    if (taking->filter.batch_count == 0)
         return RKT_END;
-    taking->part.batch_count--;
+    taking->filter.batch_count--;
     if (count == 0 || events->kind >= RKT_EVENT_KIND_COUNT ||
-        (taking->part.only_matches && !is_of_matches(taking, events->kind)))
+        !has_kind(&taking->filter, events->kind))
         return RKT_OK;
     return take_events(&taking->raw->by_kind[events->kind], events, count, err);
 }
 
 /* What is wrong with the source itself: its node's clock records are read for others, too. */
-static enum rkt_status walk(struct rkt_store_reader *reader, uint32_t source, struct taking taking,
+static enum rkt_status walk(struct rkt_store_reader *reader, uint32_t source, struct taking *taking,
                             struct rkt_rank_trace *trace, struct rkt_error *err)
 {
     const struct rkt_store_health *health = rkt_store_reader_health(reader);
+    const struct rkt_store_part part = {taking->filter.has_kind ? is_wanted : NULL, take_batch,
+                                        taking};
     struct rkt_store_health before = *health;
-    enum rkt_status status =
-        rkt_store_reader_walk(reader, source, trace->names, take_part, &taking, err);
+    enum rkt_status status = rkt_store_reader_walk_part(reader, source, trace->names, &part, err);
 
-    trace->damage = (struct rkt_read_damage){
-        .damaged_frames = health->damaged_frames - before.damaged_frames,
-        .skipped_bytes = health->skipped_bytes - before.skipped_bytes,
-        .unknown_frames = health->unknown_frames - before.unknown_frames,
-        .unknown_keys = health->unknown_keys - before.unknown_keys,
-    };
+    trace->damage.damaged_frames += health->damaged_frames - before.damaged_frames;
+    trace->damage.skipped_bytes += health->skipped_bytes - before.skipped_bytes;
+    trace->damage.unknown_frames += health->unknown_frames - before.unknown_frames;
+    trace->damage.unknown_keys += health->unknown_keys - before.unknown_keys;
     return status == RKT_END ? RKT_OK : status;
 }
 
 enum rkt_status rkt_raw_trace_load(struct rkt_store_reader *reader, size_t position,
-                                   struct rkt_raw_part part, struct rkt_raw_trace *raw,
+                                   const struct rkt_raw_filter *filter, struct rkt_raw_trace *raw,
                                    struct rkt_rank_trace *trace, struct rkt_error *err)
 {
+    static const struct rkt_raw_filter ALL = {.batch_count = SIZE_MAX};
+    struct taking taking = {filter ? *filter : ALL, raw};
     const struct rkt_store_source *source;
     enum rkt_status status;
 
@@ -209,9 +204,18 @@ enum rkt_status rkt_raw_trace_load(struct rkt_store_reader *reader, size_t posit
     trace->names = rkt_strtab_create();
     if (!trace->names)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for names");
-    status = walk(reader, source->info.source, (struct taking){part, raw, trace}, trace, err);
+    status = walk(reader, source->info.source, &taking, trace, err);
     if (status != RKT_OK)
         return status;
     trace->source = *source;
     return make_clock(reader, trace, raw, err);
+}
+
+enum rkt_status rkt_raw_trace_add(struct rkt_store_reader *reader,
+                                  const struct rkt_raw_filter *filter, struct rkt_raw_trace *raw,
+                                  struct rkt_rank_trace *trace, struct rkt_error *err)
+{
+    struct taking taking = {*filter, raw};
+
+    return walk(reader, trace->source.info.source, &taking, trace, err);
 }

@@ -6,6 +6,7 @@
  * rank_trace_parts - what the files of rank_trace share; for nobody else.
  *
  *   rank_trace_load.c   store -> raw events by kind, the clock map
+ *   rank_trace_part.c   which of them, where not all are needed
  *   rank_trace_head.c   the earliest of the first batches
  *   rank_trace_build.c  raw events -> sorted arrays in rank time, classes by name
  *   rank_trace_gpu.c    which GPUs the rank uses, samples of them
@@ -42,20 +43,38 @@ struct rkt_raw_trace {
 
 void rkt_raw_trace_release(struct rkt_raw_trace *raw);
 
-/* What of a source is taken. */
-struct rkt_raw_part {
+/* Which batches of a source are taken. */
+struct rkt_raw_filter {
     size_t batch_count; /* at most, from the first on */
-    bool only_matches;  /* rkt_work_rules */
+    bool (*has_kind)(const void *ctx, uint8_t kind);
+    /* Of such a kind; NULL: any. */
+    bool (*has_span)(const void *ctx, const struct rkt_batch_span *span);
+    const void *ctx;
 };
 
-/* Fills raw, trace->source, ->names and ->clock. */
+/* Fills raw, trace->source, ->names and ->clock. `filter` NULL: all. */
 enum rkt_status rkt_raw_trace_load(struct rkt_store_reader *reader, size_t position,
-                                   struct rkt_raw_part part, struct rkt_raw_trace *raw,
+                                   const struct rkt_raw_filter *filter, struct rkt_raw_trace *raw,
                                    struct rkt_rank_trace *trace, struct rkt_error *err);
+
+/* Further kinds of the same source to raw. */
+enum rkt_status rkt_raw_trace_add(struct rkt_store_reader *reader,
+                                  const struct rkt_raw_filter *filter, struct rkt_raw_trace *raw,
+                                  struct rkt_rank_trace *trace, struct rkt_error *err);
+
+/* Load, of what the rules need; trace->read says how much that was. */
+enum rkt_status rkt_raw_trace_load_part(struct rkt_store_reader *reader, size_t position,
+                                        const struct rkt_work_rules *rules,
+                                        struct rkt_raw_trace *raw, struct rkt_rank_trace *trace,
+                                        struct rkt_error *err);
 
 /* All arrays but ops, sorted; classes; losses. Raw SYNC and NCCL events are left for the joins. */
 enum rkt_status rkt_rank_trace_build(struct rkt_rank_trace *trace, const struct rkt_raw_trace *raw,
                                      const struct rkt_work_rules *rules, struct rkt_error *err);
+
+/* Ranges alone, sorted; build does it, too. After find_middle. */
+enum rkt_status rkt_rank_trace_build_ranges(struct rkt_rank_trace *trace,
+                                            const struct rkt_raw_trace *raw, struct rkt_error *err);
 
 /* counters, sorted, and devices. */
 enum rkt_status rkt_rank_trace_build_gpu(struct rkt_rank_trace *trace,
@@ -86,6 +105,9 @@ enum rkt_status rkt_rank_trace_cut_gaps(struct rkt_rank_trace *trace,
  * main_thread_id. */
 enum rkt_status rkt_rank_trace_join(struct rkt_rank_trace *trace,
                                     const struct rkt_raw_events *syncs, struct rkt_error *err);
+
+/* That of the step marks; 0: there are none, or it is not known. */
+uint32_t rkt_rank_trace_thread_of_marks(const struct rkt_rank_trace *trace);
 
 /* ops, and their kernels; kernels launched by NCCL become comm whatever their name. */
 enum rkt_status rkt_rank_trace_link_ops(struct rkt_rank_trace *trace,

@@ -26,8 +26,11 @@ enum rkt_status rkt_rank_prepare(const struct rkt_analysis_options *options,
 {
     enum rkt_status status = rkt_find_steps(trace, options, arena, rank, err);
 
-    if (status == RKT_OK && options && options->selection)
+    if (status == RKT_OK && options && options->selection) {
+        if (!rkt_part_is_read(options->selection, trace, rank))
+            return RKT_AGAIN;
         rkt_select_part(options->selection, trace, rank);
+    }
     return status == RKT_OK ? rkt_find_phases(trace, rank, err) : status;
 }
 

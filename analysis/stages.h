@@ -34,6 +34,11 @@ enum rkt_status rkt_find_steps(struct rkt_rank_trace *trace,
 void rkt_select_part(const struct rkt_selection *selection, struct rkt_rank_trace *trace,
                      struct rkt_rank_result *rank);
 
+/* rank_select.c: false where the rank was read in part (rank_trace.h), and that is not enough for what is
+ * selected: it has to be read whole. Once its steps are found. */
+bool rkt_part_is_read(const struct rkt_selection *selection, const struct rkt_rank_trace *trace,
+                      const struct rkt_rank_result *rank);
+
 /* phase.c: phase of every launch, is_bucket of comm works, step phase_ns, the source used. */
 enum rkt_status rkt_find_phases(struct rkt_rank_trace *trace, struct rkt_rank_result *result,
                                 struct rkt_error *err);

@@ -6,11 +6,15 @@
 
 What is selected has the numbers that it has in the whole run, whatever the number of processes; the report says what
 it is of; what does not exist is one line and code 2; ranks that are not selected are not read.
+It is the same, too, where the timeline does not say when its batches are and all of it is read.
 """
 import json
 import pathlib
+import struct
 import tempfile
+import zlib
 
+import store_frames
 from mpi_run import mpirun
 from reports import HAS_MPI, RANKTRACE, check, end, run, simulate
 
@@ -67,6 +71,43 @@ def check_time(path, whole):
         check("time", [step["number"] for step in counted(rank)], [5, 6, 7, 8])
     both = report(path, "--since", f"{9 * step_ns // 2}ns", "--steps", ":7")
     check("time and steps", [step["number"] for step in counted(both["ranks"][0])], [5, 6])
+
+
+# ---- whatever is read of it ----
+
+def without_spans(path, folder):
+    """The same run, and the same frames, but none of them tells of a batch."""
+    silent = []
+    for frame in store_frames.read(path):
+        if store_frames.kind(frame) == store_frames.SPANS:
+            payload = bytes((0x81, 0, 0))
+            head = bytearray(frame[:28])
+            head[6:8] = bytes(2)
+            struct.pack_into("<III", head, 16, len(payload), len(payload), zlib.crc32(payload))
+            frame = store_frames.with_head(head, payload)
+        if store_frames.kind(frame) not in store_frames.OF_INDEX:
+            silent.append(frame)
+    (folder / "cut.rkt").write_bytes(b"".join(silent))
+    (folder / "silent").mkdir()
+    out = folder / "silent" / path.name
+    check("recover", run(RANKTRACE, "recover", "-o", out, folder / "cut.rkt").returncode, 0)
+    return out
+
+
+def check_spans(folder):
+    path = simulate(folder / "long.rkt", "ranks=2", "steps=400",
+                    "fault = slow-compute rank=1 amount=3ms")
+    silent = without_spans(path, folder)
+    parts = ("--steps 200:203", "--steps 0:2", "--steps 40:41", "--steps 398:", "--steps 100:300", "--since 1s --until 1.3s",
+             "--since 9s", "--until 500ms", "--since 5s --steps 160:180", "--steps 200:201 --ranks 1")
+    for part in parts:
+        for form in ("json", "text"):
+            told, read = (run(RANKTRACE, "report", "-f", form, "--jobs", "1", *part.split(), timeline)
+                          for timeline in (path, silent))
+            same = [line for line in told.stdout.splitlines() if b"_bytes" not in line]
+            check(f"spans: {part}, {form}", (told.returncode, len(told.stdout) > 500), (0, True))
+            check(f"spans: {part}, {form}", same == [line for line in read.stdout.splitlines() if b"_bytes" not in line],
+                  True)
 
 
 # ---- however it is made ----
@@ -150,6 +191,7 @@ def main():
         check_step_range(path)
         check_export(path)
         check_compare(path)
+        check_spans(pathlib.Path(name))
     end()
 
 

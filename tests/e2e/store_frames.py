@@ -4,7 +4,7 @@
 import struct
 import zlib
 
-RUN, ALIGN, BATCHES = 1, 6, (4, 7)
+RUN, ALIGN, BATCHES, SPANS, OF_INDEX = 1, 6, (4, 7), 9, (16, 17)
 HEAD_BYTES = 32
 
 

@@ -54,6 +54,7 @@ rkt_test(unit_partition SOURCES test_partition.c fake_run.c LINK rkt_analysis LA
 rkt_test(unit_idle SOURCES test_idle.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_step SOURCES test_step.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_selection SOURCES test_selection.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_rank_part SOURCES test_rank_part.c store_maker.c sample.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_rank_select SOURCES test_rank_select.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_recorded SOURCES test_recorded.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_phase SOURCES test_phase.c fake_run.c LINK rkt_analysis LABELS unit)
