@@ -23,6 +23,7 @@ enum value_kind {
     VALUE_CONSTANT, /* a text that is the literal's end, with its closing quote */
     VALUE_TEXT,     /* its closing quote begins the next literal */
     VALUE_DIGITS,
+    VALUE_DECIMAL,
     VALUE_SCALAR, /* any other number, or a word */
     VALUE_LIST,
 };
@@ -84,29 +85,44 @@ static bool is_of_word(char c)
     return ARE[(unsigned char)c];
 }
 
-static inline const char *pass_digits(const char *begin)
+/* Behind the digits at `at`, if there are any. */
+static inline const char *skip_digits(const char *at)
 {
-    const char *at = begin;
     uint32_t stops;
 
     while ((stops = rkt_block_no_digits(at)) == 0)
         at += RKT_BLOCK_BYTES;
-    at += (uint32_t)__builtin_ctz(stops);
+    return at + (uint32_t)__builtin_ctz(stops);
+}
+
+static inline const char *pass_digits(const char *begin)
+{
+    const char *at = skip_digits(begin);
+
     return at > begin && !is_of_word(*at) ? at : NULL;
 }
 
-/* Not of digits alone: whatever is read has one form. */
+static inline const char *pass_decimal(const char *begin)
+{
+    const char *point = skip_digits(begin);
+    const char *at;
+
+    if (point == begin || *point != '.')
+        return NULL;
+    at = skip_digits(point + 1);
+    return at > point + 1 && !is_of_word(*at) ? at : NULL;
+}
+
+/* Neither of the two: whatever is read has one form. */
 static const char *pass_scalar(const char *begin)
 {
     const char *at = begin;
 
-    while (*at >= '0' && *at <= '9')
-        at++;
-    if (!is_of_word(*at))
+    if (pass_digits(begin) || pass_decimal(begin))
         return NULL;
     while (is_of_word(*at))
         at++;
-    return at;
+    return at > begin ? at : NULL;
 }
 
 /* Numbers, words, texts and lists. */
@@ -117,8 +133,8 @@ static const char *pass_list(const char *at)
     if (*at != '[')
         return NULL;
     for (;; at++) {
-        const char *end;
-
+        while (is_of_word(*at) || *at == ',' || *at == ' ') /* nearly all of it */
+            at++;
         switch (*at) {
         case '[':
             depth++;
@@ -128,20 +144,16 @@ static const char *pass_list(const char *at)
                 return at + 1;
             break;
         case '"':
-            end = pass_text(at + 1);
-            if (!end)
+            at = pass_text(at + 1);
+            if (!at)
                 return NULL;
-            at = end;
             break;
-        case ',':
-        case ' ':
         case '\n':
         case '\r':
         case '\t':
             break;
         default:
-            if (!is_of_word(*at))
-                return NULL;
+            return NULL;
         }
     }
 }
@@ -168,6 +180,8 @@ static inline const char *pass_value(const struct node *node, const char *at)
         return pass_digits(at);
     if (node->value_kind == VALUE_TEXT)
         return pass_text(at);
+    if (node->value_kind == VALUE_DECIMAL)
+        return pass_decimal(at);
     if (node->value_kind == VALUE_SCALAR)
         return pass_scalar(at);
     return node->value_kind == VALUE_LIST ? pass_list(at) : at;
@@ -325,13 +339,10 @@ static bool is_kind(const struct rkt_json_forms *forms, const struct rkt_json_fi
            !is_phase_key(field->value, field->value + field->value_bytes);
 }
 
-static bool is_all_digits(const struct rkt_json_field *field)
+static void set_value_kind(struct node *node, enum value_kind kind, enum rkt_json_shape shape)
 {
-    size_t at = 0;
-
-    while (at < field->value_bytes && field->value[at] >= '0' && field->value[at] <= '9')
-        at++;
-    return at == field->value_bytes;
+    node->value_kind = (uint8_t)kind;
+    node->field.shape = (uint8_t)shape;
 }
 
 static struct node node_of(const struct rkt_json_forms *forms, const struct rkt_json_field *field)
@@ -340,19 +351,21 @@ static struct node node_of(const struct rkt_json_forms *forms, const struct rkt_
 
     node.field.key = node.field.value = NULL;
     if (is_kind(forms, field)) {
-        node.value_kind = VALUE_CONSTANT;
         node.value_back = (uint32_t)field->value_bytes + 1;
-        node.field.is_plain = false;
+        set_value_kind(&node, VALUE_CONSTANT, RKT_JSON_ANYTHING);
         return node;
     }
     node.field.value_bytes = 0;
     if (field->is_text)
-        node.value_kind = VALUE_TEXT;
+        set_value_kind(&node, VALUE_TEXT, RKT_JSON_PLAIN_TEXT);
     else if (*field->value == '[')
-        node.value_kind = VALUE_LIST;
+        set_value_kind(&node, VALUE_LIST, RKT_JSON_ANYTHING);
+    else if (pass_digits(field->value))
+        set_value_kind(&node, VALUE_DIGITS, RKT_JSON_DIGITS);
+    else if (pass_decimal(field->value))
+        set_value_kind(&node, VALUE_DECIMAL, RKT_JSON_DECIMAL);
     else
-        node.value_kind = is_all_digits(field) ? VALUE_DIGITS : VALUE_SCALAR;
-    node.field.is_plain = node.value_kind == VALUE_DIGITS || node.value_kind == VALUE_TEXT;
+        set_value_kind(&node, VALUE_SCALAR, RKT_JSON_ANYTHING);
     return node;
 }
 

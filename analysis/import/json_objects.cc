@@ -258,7 +258,7 @@ struct walk {
         field.key_bytes = place.known->key_bytes;
         field.meaning = place.known->meaning;
         field.kind = 0;
-        field.is_plain = false;
+        field.shape = RKT_JSON_ANYTHING;
         field.is_text = is_text;
         field.in_args = place.in_args;
         if (place.count <= 2 && is_text)

@@ -26,15 +26,23 @@ extern "C" {
 
 #define RKT_JSON_PADDING 64u /* readable bytes that must follow a text */
 
+/* What is sure of a value. */
+enum rkt_json_shape {
+    RKT_JSON_ANYTHING,
+    RKT_JSON_DIGITS,     /* and nothing else */
+    RKT_JSON_DECIMAL,    /* digits, a point, digits */
+    RKT_JSON_PLAIN_TEXT, /* a string without escapes */
+};
+
 struct rkt_json_field {
     const char *key; /* without quotes, escapes as they are */
     const char *value;
     size_t value_bytes;
     uint32_t key_bytes;
     uint16_t meaning; /* of the key, as the parser's user has it */
+    uint8_t shape;    /* enum rkt_json_shape */
     uint16_t kind;    /* number of the text, where it tells kinds apart: json_forms.h; else 0 */
     bool is_text;     /* a string: value is what stands between its quotes */
-    bool is_plain;    /* sure to be digits only, or a text without escapes; else it is not known */
     bool in_args;
 };
 

@@ -7,7 +7,8 @@
  *
  * Place:   text_source -> [json_reader] -> kineto.
  * Form:    {"traceEvents": [ ... ], other members before and after} or the bare array.
- * Windows: about 256 KiB of events is parsed at a time, cut where one event ends. A window
+ * Windows: about 256 KiB of events is parsed at a time, cut where one event ends. Events that are
+ *          written like earlier ones are not parsed at all, but compared (json_forms). A window
  *          that does not parse is walked event by event, and text that only breaks JSON's
  *          rules for characters is repaired; so a bad byte costs the event that it is in. Memory
  *          does not grow with the file.

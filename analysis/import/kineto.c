@@ -31,7 +31,7 @@ uint32_t rkt_kineto_intern(struct rkt_kineto *kineto, const struct rkt_json_fiel
 
     if (!field)
         return 0;
-    if (field->is_plain || !memchr(field->value, '\\', field->value_bytes))
+    if (field->shape == RKT_JSON_PLAIN_TEXT || !memchr(field->value, '\\', field->value_bytes))
         return rkt_strtab_intern(kineto->names, field->value, field->value_bytes);
     if (!rkt_array_reserve((void **)&kineto->scratch, &kineto->scratch_cap, field->value_bytes, 1))
         return 0;
@@ -382,6 +382,7 @@ void rkt_kineto_destroy(struct rkt_kineto *kineto)
     free(kineto->open_heads);
     free(kineto->opens);
     free(kineto->name_classes);
+    free(kineto->copies);
     free(kineto->scratch);
     free(kineto);
 }

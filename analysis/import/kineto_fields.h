@@ -88,20 +88,25 @@ void rkt_kineto_clear(struct rkt_kineto_fields *fields);
 /* False, *out untouched: no such number. A number in quotes is one. */
 bool rkt_kineto_to_u64(const struct rkt_json_field *field, uint64_t *out);
 
-/* The number, where the field is known to be one of at most sixteen digits. */
+#define RKT_KINETO_DIGITS_MAX ((size_t)2 * RKT_EIGHT_DIGITS)
+
+/* text[0, count), 1 to RKT_KINETO_DIGITS_MAX of them, which are digits, in a JSON text. */
+static inline uint64_t rkt_kineto_digits(const char *text, size_t count)
+{
+    const char *rest = text + count - RKT_EIGHT_DIGITS;
+
+    if (count <= RKT_EIGHT_DIGITS)
+        return rkt_few_digits(text, count);
+    return rkt_few_digits(text, count - RKT_EIGHT_DIGITS) * RKT_EIGHT_DIGITS_RANGE +
+           rkt_few_digits(rest, RKT_EIGHT_DIGITS);
+}
+
+/* The number, where it is sure to be digits, not too many. */
 static inline bool rkt_kineto_plain_digits(const struct rkt_json_field *field, uint64_t *out)
 {
-    size_t bytes = field->value_bytes;
-    uint64_t rest;
-
-    if (!field->is_plain || field->is_text || bytes > (size_t)2 * RKT_EIGHT_DIGITS)
+    if (field->shape != RKT_JSON_DIGITS || field->value_bytes > RKT_KINETO_DIGITS_MAX)
         return false;
-    if (bytes <= RKT_EIGHT_DIGITS) {
-        *out = rkt_few_digits(field->value, bytes);
-        return true;
-    }
-    rest = rkt_few_digits(field->value + bytes - RKT_EIGHT_DIGITS, RKT_EIGHT_DIGITS);
-    *out = rkt_few_digits(field->value, bytes - RKT_EIGHT_DIGITS) * RKT_EIGHT_DIGITS_RANGE + rest;
+    *out = rkt_kineto_digits(field->value, field->value_bytes);
     return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include "analysis/import/json_scan.h"
 #include "analysis/import/kineto_parts.h"
+#include "common/array.h"
 
 /* Correlation ids up to here are kept as they are; larger ones get numbers above it. */
 #define CORRELATION_PLAIN_MAX 0x7fffffffu
@@ -138,10 +139,8 @@ static bool contains(const char *text, size_t len, const char *word)
     return memmem(text, len, word, strlen(word)) != NULL;
 }
 
-/* From the name, which metrics.md goes by; from the arg where the name does not say. */
-static uint8_t copy_kind_of(const struct rkt_kineto_fields *fields)
+static uint8_t copy_kind_of(const struct rkt_json_field *field)
 {
-    static const enum rkt_kineto_key WHERE[] = {RKT_KEY_NAME, RKT_KEY_KIND};
     static const struct {
         const char *word;
         enum rkt_copy_kind kind;
@@ -152,18 +151,14 @@ static uint8_t copy_kind_of(const struct rkt_kineto_fields *fields)
         {"PeerToPeer", RKT_COPY_PTOP},
     };
 
-    for (size_t i = 0; i < COUNT(WHERE); i++) {
-        const struct rkt_json_field *field = fields->of[WHERE[i]];
-
-        for (int kind = RKT_COPY_HTOD; field && kind <= RKT_COPY_PTOP; kind++) {
-            if (contains(field->value, field->value_bytes,
-                         rkt_copy_kind_name((enum rkt_copy_kind)kind)))
-                return (uint8_t)kind;
-        }
-        for (size_t k = 0; field && k < COUNT(WORDS); k++) {
-            if (contains(field->value, field->value_bytes, WORDS[k].word))
-                return (uint8_t)WORDS[k].kind;
-        }
+    for (int kind = RKT_COPY_HTOD; field && kind <= RKT_COPY_PTOP; kind++) {
+        if (contains(field->value, field->value_bytes,
+                     rkt_copy_kind_name((enum rkt_copy_kind)kind)))
+            return (uint8_t)kind;
+    }
+    for (size_t k = 0; field && k < COUNT(WORDS); k++) {
+        if (contains(field->value, field->value_bytes, WORDS[k].word))
+            return (uint8_t)WORDS[k].kind;
     }
     return RKT_COPY_UNKNOWN;
 }
@@ -192,29 +187,52 @@ static uint8_t memory_kind_of(const char *text, size_t len)
 }
 
 /* "Memcpy HtoD (Pageable -> Device)" */
-static void read_copy_ends(const struct rkt_json_field *name, struct rkt_event_memcpy *copy)
+static struct rkt_kineto_copy read_copy_name(const struct rkt_json_field *name)
 {
+    struct rkt_kineto_copy copy = {.is_known = true, .copy_kind = copy_kind_of(name)};
     const char *open = name ? memchr(name->value, '(', name->value_bytes) : NULL;
     const char *end = name ? name->value + name->value_bytes : NULL;
     const char *arrow = open ? memmem(open, (size_t)(end - open), "->", 2) : NULL;
 
-    if (!arrow)
-        return;
-    copy->src_kind = memory_kind_of(open, (size_t)(arrow - open));
-    copy->dst_kind = memory_kind_of(arrow, (size_t)(end - arrow));
+    if (arrow) {
+        copy.src_kind = memory_kind_of(open, (size_t)(arrow - open));
+        copy.dst_kind = memory_kind_of(arrow, (size_t)(end - arrow));
+    }
+    return copy;
 }
 
-void rkt_kineto_fill_memcpy(const struct rkt_kineto_fields *fields, struct rkt_event *event)
+/* The same of a name that is looked at once. */
+static struct rkt_kineto_copy copy_of_name(struct rkt_kineto *kineto,
+                                           const struct rkt_json_field *name, uint32_t name_id)
 {
+    if (name_id == 0 || !rkt_array_reserve((void **)&kineto->copies, &kineto->copy_cap,
+                                           (size_t)name_id + 1, sizeof(*kineto->copies)))
+        return read_copy_name(name);
+    for (; kineto->copy_count <= name_id; kineto->copy_count++)
+        kineto->copies[kineto->copy_count] = (struct rkt_kineto_copy){0};
+    if (!kineto->copies[name_id].is_known)
+        kineto->copies[name_id] = read_copy_name(name);
+    return kineto->copies[name_id];
+}
+
+void rkt_kineto_fill_memcpy(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields,
+                            struct rkt_event *event)
+{
+    struct rkt_kineto_copy copy = copy_of_name(kineto, fields->of[RKT_KEY_NAME], event->name_id);
+
     event->kind = RKT_EVENT_MEMCPY;
     event->memcpy.device_id = device_of(fields);
     event->memcpy.context_id = rkt_kineto_u32(fields, RKT_KEY_CONTEXT, 0);
     event->memcpy.stream_id = rkt_kineto_stream(fields, 0);
     event->memcpy.peer_device_id = event->memcpy.device_id;
     event->memcpy.graph_id = rkt_kineto_u32(fields, RKT_KEY_GRAPH_ID, 0);
-    event->memcpy.copy_kind = copy_kind_of(fields);
+    /* from the name, which metrics.md goes by; from the arg where the name does not say */
+    event->memcpy.copy_kind = copy.copy_kind != RKT_COPY_UNKNOWN
+                                  ? copy.copy_kind
+                                  : copy_kind_of(fields->of[RKT_KEY_KIND]);
+    event->memcpy.src_kind = copy.src_kind;
+    event->memcpy.dst_kind = copy.dst_kind;
     (void)rkt_kineto_u64(fields, RKT_KEY_BYTES, &event->memcpy.bytes);
-    read_copy_ends(fields->of[RKT_KEY_NAME], &event->memcpy);
     if (event->memcpy.graph_id > 0)
         event->flags |= RKT_FLAG_GRAPH;
 }

@@ -67,7 +67,8 @@ bool rkt_kineto_times_are_unpadded(const struct rkt_kineto_times *times);
 enum rkt_status rkt_kineto_fill_kernel(struct rkt_kineto *kineto,
                                        const struct rkt_kineto_fields *fields,
                                        struct rkt_event *event, struct rkt_error *err);
-void rkt_kineto_fill_memcpy(const struct rkt_kineto_fields *fields, struct rkt_event *event);
+void rkt_kineto_fill_memcpy(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields,
+                            struct rkt_event *event);
 void rkt_kineto_fill_memset(const struct rkt_kineto_fields *fields, struct rkt_event *event);
 void rkt_kineto_fill_sync(const struct rkt_kineto_fields *fields, struct rkt_event *event);
 uint32_t rkt_kineto_correlation(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields);

@@ -10,6 +10,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define NS_PER_US 1000
+#define DECIMALS_BYTES ((size_t)4) /* .123 */
 #define PADDED_DIGITS 3
 #define TIMES_SAMPLED 65536u /* so many show how a file writes its times */
 #define TIMES_TO_JUDGE 64u   /* a tenth of padded fractions begins with 0 */
@@ -42,10 +43,12 @@ bool rkt_kineto_slice_needs_args(enum rkt_kineto_class class, const struct rkt_j
 /* Some builds wrote 1 us 5 ns as 1.5: among right fractions one in ten begins with a zero. */
 static void note_fraction(struct rkt_kineto_times *times, const struct rkt_json_field *field)
 {
-    const char *dot = memchr(field->value, '.', field->value_bytes);
+    const char *dot = NULL;
     size_t digits = 0;
 
     times->count++;
+    if (field->shape != RKT_JSON_DIGITS)
+        dot = memchr(field->value, '.', field->value_bytes);
     if (!dot)
         return;
     digits = field->value_bytes - (size_t)(dot - field->value) - 1;
@@ -62,17 +65,34 @@ bool rkt_kineto_times_are_unpadded(const struct rkt_kineto_times *times)
            times->short_count > 0 && times->long_count == 0;
 }
 
-bool rkt_kineto_time(struct rkt_kineto *kineto, const struct rkt_json_field *field, int64_t *ns_out)
+/* As most are written: whole microseconds, or with all digits of the nanoseconds. */
+static bool usual_time(const struct rkt_json_field *field, int64_t *ns_out)
 {
+    const char *value = field->value;
+    size_t us_bytes = field->value_bytes;
+    uint64_t ns = 0;
     uint64_t us;
 
-    if (field && rkt_kineto_plain_digits(field, &us) && us <= INT64_MAX / NS_PER_US) {
-        if (kineto->times.count < TIMES_SAMPLED)
-            kineto->times.count++;
-        *ns_out = (int64_t)us * NS_PER_US;
-        return true;
+    if (field->shape == RKT_JSON_DECIMAL && us_bytes > DECIMALS_BYTES &&
+        value[us_bytes - DECIMALS_BYTES] == '.') {
+        us_bytes -= DECIMALS_BYTES;
+        ns = rkt_kineto_digits(value + us_bytes + 1, DECIMALS_BYTES - 1);
+    } else if (field->shape != RKT_JSON_DIGITS) {
+        return false;
     }
-    if (!field || !rkt_parse_us_to_ns(field->value, field->value_bytes, ns_out))
+    if (us_bytes > RKT_KINETO_DIGITS_MAX)
+        return false;
+    us = rkt_kineto_digits(value, us_bytes);
+    if (us >= INT64_MAX / NS_PER_US)
+        return false;
+    *ns_out = (int64_t)(us * NS_PER_US + ns);
+    return true;
+}
+
+bool rkt_kineto_time(struct rkt_kineto *kineto, const struct rkt_json_field *field, int64_t *ns_out)
+{
+    if (!field || (!usual_time(field, ns_out) &&
+                   !rkt_parse_us_to_ns(field->value, field->value_bytes, ns_out)))
         return false;
     if (kineto->times.count < TIMES_SAMPLED)
         note_fraction(&kineto->times, field);
@@ -194,7 +214,7 @@ static enum rkt_status fill(struct rkt_kineto *kineto, const struct rkt_kineto_f
     case RKT_KINETO_KERNEL:
         return rkt_kineto_fill_kernel(kineto, fields, event, err);
     case RKT_KINETO_MEMCPY:
-        rkt_kineto_fill_memcpy(fields, event);
+        rkt_kineto_fill_memcpy(kineto, fields, event);
         break;
     case RKT_KINETO_MEMSET:
         rkt_kineto_fill_memset(fields, event);

@@ -41,6 +41,14 @@ struct rkt_kineto_mute_kernel {
     uint32_t correlation_id;
 };
 
+/* What the name of a copy says. */
+struct rkt_kineto_copy {
+    bool is_known;     /* it has been looked at */
+    uint8_t copy_kind; /* as in struct rkt_event_memcpy */
+    uint8_t src_kind;
+    uint8_t dst_kind;
+};
+
 #define RKT_KINETO_OPEN_NONE UINT32_MAX
 
 /* A slice whose end has not come yet. */
@@ -112,6 +120,9 @@ struct rkt_kineto {
     uint8_t *name_classes; /* by name: 0 not asked yet, else 1 + enum rkt_work_class */
     size_t name_class_count;
     size_t name_class_cap;
+    struct rkt_kineto_copy *copies; /* by name */
+    size_t copy_count;
+    size_t copy_cap;
     char *scratch; /* for unescaped texts */
     size_t scratch_cap;
     uint64_t first_ns; /* of all files */

@@ -11,6 +11,7 @@ import gzip
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -74,6 +75,12 @@ def run(*command):
     return best
 
 
+def pythons():
+    """That of the path, and the system's where it is another one."""
+    found = dict.fromkeys(filter(None, (shutil.which("python3"), "/usr/bin/python3")))
+    return [python for python in found if os.access(python, os.X_OK)]
+
+
 def make(folder, trace):
     """In a process of its own: a child's peak counts what its parent held when it was started."""
     text = load(trace) if trace else made_up()
@@ -94,12 +101,15 @@ def main():
         folder = pathlib.Path(folder)
         one, packed, ranks, store = folder / "one.json", folder / "one.json.gz", folder / "ranks", folder / "out.rkt"
         megabytes = one.stat().st_size / 1e6
-        _, python_s, python_kib = run("python3", "-c", f"import json; json.load(open({str(one)!r}))")
-        _, plain_s, plain_kib = run(merge, "-q", "-f", "-o", store, one)
-        _, packed_s, _ = run(merge, "-q", "-f", "-o", store, packed)
-        print(f"bench=merge_one json_mb={megabytes:.1f} json_mb_per_cpu_s={megabytes / plain_s:.0f} "
-              f"gz_json_mb_per_cpu_s={megabytes / packed_s:.0f} json_load_cpu_s={python_s:.2f} times_json_load={python_s / plain_s:.0f} "
-              f"peak_mib={plain_kib / 1024:.1f} json_load_peak_mib={python_kib / 1024:.0f}")
+        subprocess.run([build / "tests" / "bench_import", one], check=True)
+        _, plain_s, plain_kib = run(merge, "-q", "-f", "--no-align", "-o", store, one)
+        _, packed_s, _ = run(merge, "-q", "-f", "--no-align", "-o", store, packed)
+        print(f"bench=merge_one json_mb={megabytes:.1f} cpu_ms={plain_s * 1e3:.1f} json_mb_per_cpu_s={megabytes / plain_s:.0f} "
+              f"gz_json_mb_per_cpu_s={megabytes / packed_s:.0f} peak_mib={plain_kib / 1024:.1f}")
+        for python in pythons():
+            _, python_s, python_kib = run(python, "-c", f"import json; json.load(open({str(one)!r}))")
+            print(f"bench=json_load python={python} cpu_ms={python_s * 1e3:.0f} peak_mib={python_kib / 1024:.0f} "
+                  f"merge_is_times_as_fast={python_s / plain_s:.1f}")
         merge_wall, merge_cpu, merge_kib = run(merge, "-q", "-f", "-o", store, ranks)
         report_wall, report_cpu, report_kib = run(report, store)
         print(f"bench=merge_{RANKS}_ranks json_mb={RANKS * megabytes:.0f} merge_s={merge_wall:.2f} merge_cpu_s={merge_cpu:.2f} "

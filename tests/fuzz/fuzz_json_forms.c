@@ -46,21 +46,29 @@ static void keep(struct seen *seen, uint64_t sum)
     seen->digests[seen->count++] = sum;
 }
 
-/* What is said of a value beside it must be so. */
-static void check_plain(const struct rkt_json_field *field)
+/* What is said of a value must be so. */
+static void check_shape(const struct rkt_json_field *field)
 {
-    for (size_t i = 0; i < field->value_bytes; i++) {
-        char c = field->value[i];
+    size_t digits = 0;
+    size_t points = 0;
 
-        if (field->is_text ? c == '\\' || c == '"' : c < '0' || c > '9')
-            fail("a value that is not plain is called so");
+    for (size_t i = 0; i < field->value_bytes; i++) {
+        digits += field->value[i] >= '0' && field->value[i] <= '9';
+        points += i > 0 && i + 1 < field->value_bytes && field->value[i] == '.';
     }
+    if (field->shape == RKT_JSON_PLAIN_TEXT &&
+        (!field->is_text || memchr(field->value, '\\', field->value_bytes)))
+        fail("a text is called plain");
+    if (field->shape == RKT_JSON_DIGITS && (field->is_text || digits != field->value_bytes))
+        fail("a value is called digits");
+    if (field->shape == RKT_JSON_DECIMAL &&
+        (field->is_text || points != 1 || digits + 1 != field->value_bytes))
+        fail("a value is called decimal");
 }
 
 static uint64_t digest_field(uint64_t sum, const struct rkt_json_field *field)
 {
-    if (field->is_plain)
-        check_plain(field);
+    check_shape(field);
     sum = digest(sum, field->key, field->key_bytes);
     sum = digest(sum, field->value, field->value_bytes);
     sum = digest(sum, &field->meaning, sizeof(field->meaning));
