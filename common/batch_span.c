@@ -181,6 +181,7 @@ enum rkt_status rkt_batch_spans_decode(struct rkt_bytes raw, struct rkt_batch_sp
         free(values);
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the spans of %zu batches", count);
     }
+    memset(spans->items + spans->count, 0, count * sizeof(*spans->items));
     is_good = read_columns(items, has_key, spans->items + spans->count, count, values);
     free(values);
     if (!is_good)
