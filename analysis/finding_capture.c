@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What limits the numbers themselves, and settings under which a job is not itself. */
 #include <math.h>
+#include <string.h>
 
 #include "analysis/finding_parts.h"
 
 #define LOST_WARNING 0.01  /* of all records */
 #define OVERHEAD_INFO 0.01 /* of a rank's run */
 #define OVERHEAD_WARNING 0.05
+#define LOAD_MAX 0.02      /* of a core */
 #define BLOCKING_SHARE 0.9 /* of the launches of kernels */
 #define BLOCKING_MIN 100
 #define BOUND_SHARE 0.01 /* of a step: clocks that tell ranks apart */
@@ -119,6 +121,61 @@ static enum rkt_status find_overhead(struct rkt_finder *finder)
         result->ranks[at].rank));
 }
 
+/* Of all sidecars on the host of rank `at`, in cores. Ranks of one sidecar stand together. */
+static double load_of_host(const struct rkt_result *result, size_t at)
+{
+    const char *host = result->ranks[at].trace->source.info.host;
+    const struct rkt_source_info *last = NULL;
+    double load = 0;
+
+    for (size_t r = 0; r < result->rank_count; r++) {
+        const struct rkt_rank_trace *trace = result->ranks[r].trace;
+        double share = rkt_share(trace->sidecar_cpu_ns, trace->sidecar_ns);
+
+        if (strcmp(trace->source.info.host, host) != 0 ||
+            (last && last->node == trace->source.info.node))
+            continue;
+        last = &trace->source.info;
+        load += isfinite(share) ? share : 0;
+    }
+    return load;
+}
+
+/* What takes a rank's CPU from it makes its host late, not its GPU. */
+static bool is_of_the_host(enum rkt_cause cause)
+{
+    return cause != RKT_CAUSE_NONE && cause != RKT_CAUSE_COMPUTE && cause != RKT_CAUSE_COPY;
+}
+
+/* Only beside a straggler: elsewhere nobody waits for it. */
+static enum rkt_status find_tracer_load(struct rkt_finder *finder)
+{
+    const struct rkt_result *result = finder->result;
+    const struct rkt_straggler *straggler = &result->straggler;
+    int64_t step_ns = result->summary.step_ns;
+    enum rkt_severity severity = RKT_SEVERITY_INFO;
+    struct rkt_loss loss;
+    double load;
+
+    if (!straggler->is_found || !is_of_the_host(straggler->cause) || step_ns == RKT_NA)
+        return RKT_OK;
+    load = load_of_host(result, straggler->rank);
+    if (load <= LOAD_MAX)
+        return RKT_OK;
+    loss.loss_ns = (int64_t)(load * (double)step_ns);
+    loss.save_ns = straggler->gain_ns != RKT_NA ? straggler->gain_ns : straggler->excess_ns;
+    loss.save_ns = loss.loss_ns < loss.save_ns ? loss.loss_ns : loss.save_ns;
+    loss.share = rkt_share(loss.loss_ns, step_ns);
+    loss.save_share = rkt_share(loss.save_ns, step_ns);
+    (void)rkt_severity_of(&loss, &severity);
+    return status_of(rkt_add_finding(
+        finder, "tracer_load", severity, &loss,
+        "leave a core to the sidecar, record fewer kinds or steps, or, where it is the host that "
+        "receives all others' records, --store sharded; then measure again",
+        "It may be the tracer: on the straggler's host, %s, it took %.1f%% of a core",
+        result->ranks[straggler->rank].trace->source.info.host, 100 * load));
+}
+
 enum rkt_status rkt_find_capture_limits(struct rkt_finder *finder)
 {
     enum rkt_status status = find_lost_records(finder);
@@ -129,5 +186,7 @@ enum rkt_status rkt_find_capture_limits(struct rkt_finder *finder)
         status = find_launch_blocking(finder);
     if (status == RKT_OK)
         status = find_warmup(finder);
-    return status == RKT_OK ? find_overhead(finder) : status;
+    if (status == RKT_OK)
+        status = find_overhead(finder);
+    return status == RKT_OK ? find_tracer_load(finder) : status;
 }

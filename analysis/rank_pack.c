@@ -152,6 +152,8 @@ static const struct rkt_packed_member TRACE[] = {
     RKT_PACKED_ARRAY(struct rkt_rank_trace, losses),
     RKT_PACKED(struct rkt_rank_trace, capture_off_ns),
     RKT_PACKED(struct rkt_rank_trace, overhead_ns),
+    RKT_PACKED(struct rkt_rank_trace, sidecar_ns),
+    RKT_PACKED(struct rkt_rank_trace, sidecar_cpu_ns),
 };
 
 static const struct rkt_packed_member LOADED[] = {

@@ -103,6 +103,8 @@ struct rkt_rank_trace {
     uint64_t losses[RKT_LOSS_REASONS_MAX]; /* by enum rkt_loss_reason */
     int64_t capture_off_ns; /* total time in which capture was off or another tool's */
     int64_t overhead_ns;    /* what CUPTI says that tracing cost; pieces may overlap */
+    int64_t sidecar_ns;     /* how long its sidecar told its CPU time; 0: it did not */
+    int64_t sidecar_cpu_ns; /* and that time; on rank 0's host the aggregator is in it */
 };
 
 /* Name of a thread; "" unknown. */

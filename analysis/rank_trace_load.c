@@ -4,7 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/row_list.h"
 #include "common/array.h"
+
+#define LOAD_UNITS 10000u /* of a counter: a whole core */
+#define LOAD_VALUE_MAX (UINT64_C(65536) * LOAD_UNITS)
+#define LOAD_NS_MAX (UINT64_C(1) << 46) /* 19 hours; a sidecar tells it each 10 s */
 
 void rkt_raw_trace_release(struct rkt_raw_trace *raw)
 {
@@ -47,11 +52,27 @@ static enum rkt_status take_events(struct rkt_raw_events *list, const struct rkt
     return RKT_OK;
 }
 
+/* What is recorded of a node. */
 struct pairs {
     struct rkt_event *items;
     size_t count;
     size_t cap;
+    int64_t load_ns; /* for how long the sidecar's CPU time is told */
+    int64_t cpu_ns;
 };
+
+/* A share of a core, as a mean: what is no time, or more than the cores that there are, is none. */
+static void add_load(struct pairs *pairs, const struct rkt_event *event)
+{
+    int64_t cpu_ns;
+
+    if (event->type != RKT_COUNTER_NAMED || event->end_ns <= event->start_ns ||
+        event->end_ns - event->start_ns > LOAD_NS_MAX || event->counter.value > LOAD_VALUE_MAX)
+        return;
+    cpu_ns = (int64_t)((event->end_ns - event->start_ns) / LOAD_UNITS * event->counter.value);
+    rkt_row_add(&pairs->load_ns, (int64_t)(event->end_ns - event->start_ns));
+    rkt_row_add(&pairs->cpu_ns, cpu_ns);
+}
 
 static enum rkt_status take_pairs(void *ctx, const struct rkt_event *events, size_t count,
                                   struct rkt_error *err)
@@ -66,6 +87,14 @@ static enum rkt_status take_pairs(void *ctx, const struct rkt_event *events, siz
     memcpy(pairs->items + pairs->count, events, count * sizeof(*events));
     pairs->count += count;
     return RKT_OK;
+}
+
+static enum rkt_status take_node(void *ctx, const struct rkt_event *events, size_t count,
+                                 struct rkt_error *err)
+{
+    for (size_t i = 0; i < count && events->kind == RKT_EVENT_COUNTER; i++)
+        add_load(ctx, &events[i]);
+    return take_pairs(ctx, events, count, err);
 }
 
 static int compare_event_starts(const void *a, const void *b)
@@ -90,7 +119,7 @@ static enum rkt_status find_pairs(struct rkt_store_reader *reader,
 
         if (source->info.role != RKT_ROLE_SIDECAR || source->info.node != trace->source.info.node)
             continue;
-        status = rkt_store_reader_walk(reader, source->info.source, NULL, take_pairs, pairs, err);
+        status = rkt_store_reader_walk(reader, source->info.source, NULL, take_node, pairs, err);
         if (source->has_align)
             *align_out = &source->align;
     }
@@ -130,6 +159,8 @@ static enum rkt_status make_clock(struct rkt_store_reader *reader, struct rkt_ra
     enum rkt_status status =
         find_pairs(reader, trace, &raw->by_kind[RKT_EVENT_CLOCK_PAIR], &pairs, &node_align, err);
 
+    trace->sidecar_ns = pairs.load_ns;
+    trace->sidecar_cpu_ns = pairs.cpu_ns;
     trace->clock_id = (uint8_t)choose_clock(&trace->source, raw);
     if (status == RKT_OK)
         status = rkt_clock_map_create((enum rkt_clock_id)trace->clock_id, pairs.items, pairs.count,

@@ -11,6 +11,8 @@
 #include "common/descriptor.h"
 
 #define FLUSH_EVERY_NS UINT64_C(10000000000)
+#define COUNTER_UNITS 10000 /* of a whole core */
+#define LOAD_NAME "sidecar CPU"
 
 struct rkt_own_source {
     struct rkt_source_writer *writer;
@@ -18,6 +20,8 @@ struct rkt_own_source {
     uint64_t pair_due_ns;
     uint64_t state_due_ns;
     uint64_t flush_due_ns;
+    uint64_t load_from_ns; /* up to when the load is recorded; 0: not yet */
+    uint64_t load_from_cpu_ns;
 };
 
 enum rkt_status rkt_own_source_create(uint32_t rank, const struct rkt_node_id *node,
@@ -85,6 +89,27 @@ static enum rkt_status add_state(struct rkt_own_source *own, struct rkt_error *e
     return rkt_clock_state_take(&state) ? rkt_source_writer_add(own->writer, &state, err) : RKT_OK;
 }
 
+/* The mean since the last time; the first time only begins. */
+static enum rkt_status add_load(struct rkt_own_source *own, struct rkt_error *err)
+{
+    uint64_t from_ns = own->load_from_ns;
+    uint64_t from_cpu_ns = own->load_from_cpu_ns;
+    struct rkt_event load = {.kind = RKT_EVENT_COUNTER,
+                             .type = RKT_COUNTER_NAMED,
+                             .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+                             .start_ns = from_ns};
+
+    own->load_from_ns = load.end_ns = rkt_now_raw_ns();
+    own->load_from_cpu_ns = rkt_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+    if (from_ns == 0 || load.end_ns <= from_ns)
+        return RKT_OK;
+    load.counter.value =
+        (own->load_from_cpu_ns - from_cpu_ns) * COUNTER_UNITS / (load.end_ns - from_ns);
+    load.name_id =
+        rkt_strtab_intern(rkt_source_writer_strtab(own->writer), LOAD_NAME, sizeof(LOAD_NAME) - 1);
+    return rkt_source_writer_add(own->writer, &load, err);
+}
+
 enum rkt_status rkt_own_source_step(struct rkt_own_source *own, uint64_t now_ns,
                                     struct rkt_error *err)
 {
@@ -100,7 +125,9 @@ enum rkt_status rkt_own_source_step(struct rkt_own_source *own, uint64_t now_ns,
     }
     if (status == RKT_OK && now_ns >= own->flush_due_ns) {
         own->flush_due_ns = now_ns + FLUSH_EVERY_NS;
-        status = rkt_source_writer_flush(own->writer, err);
+        status = add_load(own, err);
+        if (status == RKT_OK)
+            status = rkt_source_writer_flush(own->writer, err);
     }
     return status;
 }
@@ -115,6 +142,8 @@ enum rkt_status rkt_own_source_end(struct rkt_own_source *own, struct rkt_error 
     struct rkt_end_info end = {.reason = RKT_END_EXITED};
     enum rkt_status status = add_pair(own, true, err);
 
+    if (status == RKT_OK)
+        status = add_load(own, err);
     if (status == RKT_OK)
         status = rkt_source_writer_end(own->writer, &end, err);
     return status;

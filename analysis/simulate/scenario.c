@@ -70,6 +70,7 @@ static const struct key KEYS[] = {
     KEY("ep-bytes", VALUE_BYTES, expert_bytes),
     KEY("ep-spread-ppm", VALUE_U64, expert_spread_ppm),
     KEY("gpu-samples", VALUE_DURATION, gpu_samples_ns),
+    KEY("tracer-ppm", VALUE_U64, tracer_ppm),
     KEY("cut", VALUE_DURATION, cut_ns),
 };
 
@@ -408,15 +409,17 @@ enum rkt_status rkt_scenario_check(struct rkt_scenario *scenario, struct rkt_err
         return rkt_fail(err, RKT_ERR_INVALID,
                         "bandwidths are 1 kB to 1 PiB a second, sizes up to 1 TiB");
     if (!is_within(scenario->queue_kernels, 1, 65536) || scenario->jitter_ppm > 1000000 ||
-        scenario->step_jitter_ppm > 1000000 || scenario->stall_ns > hour_ns ||
-        scenario->kernel_ns > hour_ns || scenario->launch_ns > hour_ns ||
-        scenario->launch_latency_ns > hour_ns || scenario->collective_ns > hour_ns ||
-        scenario->input_ns > hour_ns || scenario->clock_offset_ns > hour_ns ||
-        scenario->round_trip_ns > hour_ns || scenario->gpu_samples_ns > hour_ns ||
-        scenario->cut_ns > hour_ns || scenario->clock_drift_ppb > 500000)
-        return rkt_fail(err, RKT_ERR_INVALID,
-                        "queue is 1 to 65536, jitters up to 1000000 ppm, clock-drift-ppb up to "
-                        "500000, times up to an hour");
+        scenario->tracer_ppm > 1000000 || scenario->step_jitter_ppm > 1000000 ||
+        scenario->stall_ns > hour_ns || scenario->kernel_ns > hour_ns ||
+        scenario->launch_ns > hour_ns || scenario->launch_latency_ns > hour_ns ||
+        scenario->collective_ns > hour_ns || scenario->input_ns > hour_ns ||
+        scenario->clock_offset_ns > hour_ns || scenario->round_trip_ns > hour_ns ||
+        scenario->gpu_samples_ns > hour_ns || scenario->cut_ns > hour_ns ||
+        scenario->clock_drift_ppb > 500000)
+        return rkt_fail(
+            err, RKT_ERR_INVALID,
+            "queue is 1 to 65536, jitters and tracer up to 1000000 ppm, clock-drift-ppb up to "
+            "500000, times up to an hour");
     for (size_t i = 0; i < scenario->fault_count; i++) {
         struct rkt_fault *fault = &scenario->faults[i];
 

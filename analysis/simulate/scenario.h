@@ -88,6 +88,7 @@ struct rkt_scenario {
     uint64_t expert_bytes;       /* of its tokens, each way by an AllToAll */
     uint64_t expert_spread_ppm;  /* experts get more or fewer tokens, each time up to so much */
     uint64_t gpu_samples_ns;     /* between readings of the GPUs' clocks; 0: none */
+    uint64_t tracer_ppm;         /* CPU time of node 0's sidecar, of a core; 0: not recorded */
     uint64_t cut_ns;             /* ranks' records begin within so long, each at another time */
     struct rkt_fault faults[RKT_FAULTS_MAX];
     size_t fault_count;

@@ -12,6 +12,7 @@
 
 #define BURST_EVERY_NS INT64_C(2000000000)
 #define PAIR_EVERY_NS INT64_C(1000000000)
+#define LOAD_EVERY_NS INT64_C(500000000)
 #define BEFORE_NS INT64_C(500000000) /* bursts begin so long before the job, and end so after */
 #define EXCHANGES_PER_BURST 32u
 #define EXCHANGE_EVERY_NS 50000
@@ -209,6 +210,27 @@ static enum rkt_status add_pairs(const struct target *target, int64_t end_ns, st
     return status;
 }
 
+/* What the sidecar says of itself, in pieces as it would. */
+static enum rkt_status add_load(const struct rkt_scenario *scenario, const struct target *target,
+                                int64_t end_ns, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+
+    for (int64_t at_ns = 0; at_ns < end_ns && status == RKT_OK; at_ns += LOAD_EVERY_NS) {
+        struct rkt_event load = {
+            .kind = RKT_EVENT_COUNTER,
+            .type = RKT_COUNTER_NAMED,
+            .clock_id = RKT_CLOCK_MONOTONIC_RAW,
+            .start_ns = (uint64_t)rkt_sim_clock_raw_ns(&target->clock, at_ns),
+            .end_ns = (uint64_t)rkt_sim_clock_raw_ns(&target->clock, at_ns + LOAD_EVERY_NS),
+            .counter = {.value = scenario->tracer_ppm / 100},
+        };
+
+        status = rkt_source_writer_add(target->writer, &load, err);
+    }
+    return status;
+}
+
 /* Half the best round trip each way, and what queues add: mostly little, at times much. */
 static int64_t delay_ns(const struct rkt_scenario *scenario, uint64_t key)
 {
@@ -273,6 +295,8 @@ static enum rkt_status write_sidecar(const struct rkt_sim_run *run, struct rkt_s
     if (status != RKT_OK)
         return status;
     status = add_pairs(&target, end_ns + BEFORE_NS, err);
+    if (status == RKT_OK && node == 0 && scenario->tracer_ppm > 0)
+        status = add_load(scenario, &target, end_ns, err);
     if (status == RKT_OK && node > 0)
         status = add_bursts(scenario, &target, node, end_ns, err);
     return close_target(&target, status, event_count, err);

@@ -140,6 +140,24 @@ def check_straggler(ranktrace, folder, fault, cause):
     check_cost(fault, found["straggler"], step_ns(truth, steps) - step_ns(without, steps), step_ns(truth, steps))
 
 
+def check_tracer(ranktrace, folder):
+    """A sidecar that takes 5 % of a core beside a rank whose host is late may be why, and saves 5 % at most."""
+    for fault, ppm, is_found in (("slow-host rank=0 amount=40ms", 50000, True), ("slow-host rank=0 amount=40ms", 10000, False),
+                                 ("slow-compute rank=0 amount=5ms", 50000, False), ("", 50000, False)):
+        simulate(ranktrace, folder, FAST + [f"tracer-ppm={ppm}"], [fault])
+        report = report_of(ranktrace, folder)
+        found = [finding for finding in report["findings"] if finding["id"] == "tracer_load"]
+        loads = [rank["sidecar_cpu"] for rank in report["ranks"]]
+        if any(abs(load - ppm / 1e6) > 1e-4 for load in loads):
+            failures.append(f"tracer of {ppm} ppm: {loads}")
+        if len(found) != is_found:
+            failures.append(f"tracer of {ppm} ppm, {fault}: {found}")
+        for finding in found:
+            want_ns = 0.05 * report["summary"]["step_ns"]
+            if finding["severity"] != "warning" or abs(finding["save_ns"] - want_ns) > 0.01 * want_ns:
+                failures.append(f"tracer of {ppm} ppm saves {finding['save_ns']}, not {want_ns}: {finding}")
+
+
 def check_limits(ranktrace, folder):
     """Exit codes: 3 where a limit is passed, and the report is there all the same."""
     for faults, condition, code in (([COPY[1]], "finding_counts.serious > 0", 3), ([], "finding_counts.serious > 0", 0),
@@ -160,6 +178,7 @@ def main():
             check_causes(ranktrace, folder, title, settings, causes)
         for fault, cause in STRAGGLERS:
             check_straggler(ranktrace, folder, fault, cause)
+        check_tracer(ranktrace, folder)
         check_limits(ranktrace, folder)
         for settings in CLEAN:
             for seed in range(1, SEEDS + 1):

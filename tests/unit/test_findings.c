@@ -468,6 +468,46 @@ static void what_limits_the_numbers_is_said(void **state)
     fake_run_release(&run);
 }
 
+/* Two hosts of two ranks. Rank 1 is late by 5 ms of 100; its host's two sidecars take 1 % and 2 % of a core. */
+static void what_slows_a_straggler_may_be_the_tracer(void **state)
+{
+    static const int64_t CPU_MS[] = {4, 8, 40, 40};
+    const struct rkt_finding *finding;
+    struct rkt_straggler *straggler;
+    struct fake_run run;
+
+    (void)state;
+    make_run(&run, 4);
+    straggler = &run.result.straggler;
+    for (size_t r = 0; r < 4; r++) {
+        run.traces[r].source.info.node = (uint32_t)r;
+        (void)snprintf(run.traces[r].source.info.host, 16, "node%zu", r / 2);
+        run.traces[r].sidecar_ns = 400 * MS;
+        run.traces[r].sidecar_cpu_ns = CPU_MS[r] * MS;
+    }
+    assert_null(find_id(find(&run), "tracer_load")); /* nobody waits for it */
+    straggler->is_found = true;
+    straggler->rank = 1;
+    straggler->cause = RKT_CAUSE_HOST;
+    straggler->gain_ns = straggler->excess_ns = 5 * MS;
+    finding = must_find(find(&run), "tracer_load");
+    assert_non_null(strstr(finding->what, "node0, it took 3.0% of a core"));
+    assert_int_equal(finding->save_ns, 3 * MS);
+    assert_int_equal(finding->severity, RKT_SEVERITY_WARNING);
+    straggler->gain_ns = 1 * MS;
+    finding = must_find(find(&run), "tracer_load");
+    assert_int_equal(finding->save_ns, 1 * MS);
+    assert_int_equal(finding->severity, RKT_SEVERITY_INFO);
+    straggler->cause = RKT_CAUSE_COMPUTE;
+    assert_null(find_id(find(&run), "tracer_load"));
+    straggler->cause = RKT_CAUSE_INPUT;
+    run.traces[1].source.info.node = 0; /* one sidecar for both: 1 % */
+    assert_null(find_id(find(&run), "tracer_load"));
+    run.traces[0].sidecar_ns = 0; /* not recorded */
+    assert_null(find_id(find(&run), "tracer_load"));
+    fake_run_release(&run);
+}
+
 static void a_host_view_has_findings_of_its_own(void **state)
 {
     const struct rkt_findings *findings;
@@ -539,6 +579,7 @@ int main(void)
         cmocka_unit_test(launches_that_all_wait_are_a_setting),
         cmocka_unit_test(shapes_that_change_are_said_of_operators_or_else_of_kernels),
         cmocka_unit_test(what_limits_the_numbers_is_said),
+        cmocka_unit_test(what_slows_a_straggler_may_be_the_tracer),
         cmocka_unit_test(a_host_view_has_findings_of_its_own),
         cmocka_unit_test(memory_that_the_allocator_holds_for_nobody_is_info),
     };

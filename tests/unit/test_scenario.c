@@ -106,6 +106,7 @@ static void numbers_that_do_not_fit_each_other_are_refused(void **state)
         "cut = 2h",
         "stall = 2h",
         "step-jitter-ppm = 1000001",
+        "tracer-ppm = 1000001",
         "1f1b = 2",
         "ep = 0",
         "ep = 3",
