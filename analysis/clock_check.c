@@ -435,11 +435,17 @@ static enum rkt_status note_proven(struct rkt_result *result, struct rkt_arena *
                         check->proven.count, check->checked_count, who);
 }
 
+/* Stamps that make no sense may be off by anything. */
+static int64_t negated(int64_t ns)
+{
+    return ns == INT64_MIN ? INT64_MAX : -ns;
+}
+
 static void describe_offset(const struct rkt_clock_check *check, char *text, size_t text_bytes)
 {
     bool is_ahead = check->off_low_ns > 0;
-    int64_t least_ns = is_ahead ? check->off_low_ns : -check->off_high_ns;
-    int64_t most_ns = is_ahead ? check->off_high_ns : -check->off_low_ns;
+    int64_t least_ns = is_ahead ? check->off_low_ns : negated(check->off_high_ns);
+    int64_t most_ns = is_ahead ? check->off_high_ns : negated(check->off_low_ns);
     const char *where = is_ahead ? "ahead" : "behind";
     char least[32], most[32];
 
