@@ -45,6 +45,7 @@ struct rkt_peers {
     struct value *values; /* room for a rank each, as the following */
     uint32_t *heads;      /* by group: its first value, and by value its next */
     uint32_t *nexts;
+    bool is_middle; /* of two in the middle their mean counts, and not the lower */
 };
 
 void rkt_peers_destroy(struct rkt_peers *peers)
@@ -241,21 +242,30 @@ static void chain_groups(struct rkt_peers *peers, const struct place *places, si
     }
 }
 
-/* Lower median of the sorted values that are not of `group`; false where there are none. */
+/* Of the sorted values that are not of `group` the one at `at`. */
+static int64_t value_outside(const struct rkt_peers *peers, uint32_t group, size_t at)
+{
+    for (uint32_t i = peers->heads[group]; i != UINT32_MAX && i <= at; i = peers->nexts[i])
+        at++;
+    return peers->values[at].own_ns;
+}
+
+/* The median of those; false where there are none. */
 static bool median_outside(const struct rkt_peers *peers, size_t count, uint32_t group,
                            int64_t *median_out)
 {
     size_t inside = 0;
-    size_t at;
+    int64_t upper_ns;
 
     for (uint32_t i = peers->heads[group]; i != UINT32_MAX; i = peers->nexts[i])
         inside++;
     if (inside == count)
         return false;
-    at = (count - inside - 1) / 2;
-    for (uint32_t i = peers->heads[group]; i != UINT32_MAX && i <= at; i = peers->nexts[i])
-        at++;
-    *median_out = peers->values[at].own_ns;
+    *median_out = value_outside(peers, group, (count - inside - 1) / 2);
+    if (peers->is_middle) {
+        upper_ns = value_outside(peers, group, (count - inside) / 2);
+        *median_out += (upper_ns - *median_out) / 2;
+    }
     return true;
 }
 
@@ -364,11 +374,23 @@ static void compare_step(struct rkt_peers *peers, const struct place *all, const
     }
 }
 
-void rkt_peers_others(struct rkt_peers *peers, const uint32_t *group_of, int64_t *own_out)
+static void compare_all(struct rkt_peers *peers, const uint32_t *group_of, int64_t *own_out)
 {
     copy_own(peers, own_out);
     for (size_t s = 0; s < peers->graph->graph.step_count; s++)
         compare_step(peers, &peers->places[s * peers->graph->graph.rank_count], group_of, own_out);
+}
+
+void rkt_peers_others(struct rkt_peers *peers, const uint32_t *group_of, int64_t *own_out)
+{
+    peers->is_middle = false;
+    compare_all(peers, group_of, own_out);
+}
+
+void rkt_peers_middle(struct rkt_peers *peers, const uint32_t *group_of, int64_t *own_out)
+{
+    peers->is_middle = true;
+    compare_all(peers, group_of, own_out);
 }
 
 static void take_mean(const struct rkt_peers *peers, const struct place *places, size_t count,
@@ -403,17 +425,23 @@ void rkt_peers_mean(struct rkt_peers *peers, int64_t *own_out)
 
 /* ---- as the rank varies ---- */
 
-/* The n-th stretch of a rank in the steps that consist of the same collectives as one of them. */
+/* The n-th stretch of ranks in the steps that consist of the same collectives as one of them; or, of ranks
+ * without peers, their whole steps. */
 struct series {
-    const struct rkt_peers *peers;
-    const struct place *like;
-    const int64_t *other_ns; /* by item */
+    struct rkt_peers *peers;
+    const struct place *like; /* NULL: whole steps */
+    const int64_t *other_ns;  /* by item */
     size_t index;
     int64_t *own_ns; /* room for a step each: of the stretch, in order of size */
     int64_t *off_ns; /* against other_ns */
-    size_t count;
     int64_t own_median_ns;
     int64_t off_median_ns;
+};
+
+/* One of them, and how far it is off. */
+struct sample {
+    int64_t own_ns;
+    int64_t off_ns;
 };
 
 static const struct place *place_at(const struct rkt_peers *peers, size_t step, uint32_t rank)
@@ -428,38 +456,46 @@ static bool is_like(const struct place *a, const struct place *b)
     return a->count == b->count && a->signature == b->signature;
 }
 
-static int64_t off_of(const struct series *series, const struct stretch *stretch)
+static void add_stretch(const struct series *series, const struct stretch *stretch,
+                        struct sample *sample)
 {
-    int64_t off_ns = stretch->own_ns;
-
+    sample->own_ns += stretch->own_ns;
+    sample->off_ns += stretch->own_ns;
     for (size_t i = stretch->first_item; i < stretch->end_item; i++)
-        off_ns -= series->other_ns[i];
-    return off_ns;
+        sample->off_ns -= series->other_ns[i];
 }
 
-/* The stretch of the rank in a step; NULL where that is another kind of step. */
-static const struct stretch *stretch_at(const struct series *series, size_t step, uint32_t rank)
+/* Of the rank in a step; false where that is another kind of step. */
+static bool take_sample(const struct series *series, size_t step, uint32_t rank,
+                        struct sample *sample_out)
 {
     const struct place *place = place_at(series->peers, step, rank);
+    const struct stretch *stretches = &series->peers->stretches[place->first];
 
-    if (!is_like(place, series->like))
-        return NULL;
-    return &series->peers->stretches[place->first + series->index];
+    *sample_out = (struct sample){0};
+    if (series->like && !is_like(place, series->like))
+        return false;
+    for (size_t i = 0; i < place->count; i++) {
+        if (!series->like || i == series->index)
+            add_stretch(series, &stretches[i], sample_out);
+    }
+    return true;
 }
 
 static void find_medians(struct series *series, uint32_t rank)
 {
-    series->count = 0;
-    for (size_t s = 0; s < series->peers->graph->graph.step_count; s++) {
-        const struct stretch *stretch = stretch_at(series, s, rank);
+    size_t count = 0;
 
-        if (!stretch)
+    for (size_t s = 0; s < series->peers->graph->graph.step_count; s++) {
+        struct sample sample;
+
+        if (!take_sample(series, s, rank, &sample))
             continue;
-        series->own_ns[series->count] = stretch->own_ns;
-        series->off_ns[series->count++] = off_of(series, stretch);
+        series->own_ns[count] = sample.own_ns;
+        series->off_ns[count++] = sample.off_ns;
     }
-    series->own_median_ns = rkt_median_i64(series->own_ns, series->count);
-    series->off_median_ns = rkt_median_i64(series->off_ns, series->count);
+    series->own_median_ns = rkt_median_i64(series->own_ns, count);
+    series->off_median_ns = rkt_median_i64(series->off_ns, count);
 }
 
 static int64_t distance_ns(int64_t a, int64_t b)
@@ -478,13 +514,13 @@ static int64_t farthest_ns(struct series *series, const bool *is_other)
             continue;
         find_medians(series, r);
         for (size_t s = 0; s < graph->step_count; s++) {
-            const struct stretch *stretch = stretch_at(series, s, r);
+            struct sample sample;
             int64_t own_ns, off_ns;
 
-            if (!stretch)
+            if (!take_sample(series, s, r, &sample))
                 continue;
-            own_ns = distance_ns(stretch->own_ns, series->own_median_ns);
-            off_ns = distance_ns(off_of(series, stretch), series->off_median_ns);
+            own_ns = distance_ns(sample.own_ns, series->own_median_ns);
+            off_ns = distance_ns(sample.off_ns, series->off_median_ns);
             off_ns = off_ns < own_ns ? off_ns : own_ns;
             farthest = off_ns > farthest ? off_ns : farthest;
         }
@@ -494,21 +530,51 @@ static int64_t farthest_ns(struct series *series, const bool *is_other)
 
 static void vary(struct series *series, uint32_t rank, const bool *is_other, int64_t *own_out)
 {
+    struct rkt_peers *peers = series->peers;
     int64_t farthest = farthest_ns(series, is_other);
 
     find_medians(series, rank);
-    for (size_t s = 0; s < series->peers->graph->graph.step_count; s++) {
-        const struct stretch *stretch = stretch_at(series, s, rank);
-        int64_t off_ns, length_ns;
+    for (size_t s = 0; s < peers->graph->graph.step_count; s++) {
+        const struct place *place = place_at(peers, s, rank);
+        struct sample sample;
+        int64_t length_ns;
 
-        if (!stretch)
+        if (!take_sample(series, s, rank, &sample) ||
+            distance_ns(sample.off_ns, series->off_median_ns) > ORDINARY_FACTOR * farthest)
             continue;
-        off_ns = off_of(series, stretch);
-        if (distance_ns(off_ns, series->off_median_ns) > ORDINARY_FACTOR * farthest)
-            continue;
-        length_ns = stretch->own_ns - series->off_median_ns;
-        set_length(series->peers, stretch, length_ns > 0 ? length_ns : 0, own_out);
+        length_ns = sample.own_ns - series->off_median_ns;
+        length_ns = length_ns > 0 ? length_ns : 0;
+        if (series->like)
+            set_length(peers, &peers->stretches[place->first + series->index], length_ns, own_out);
+        else
+            scale_step(peers, place, length_ns, own_out);
     }
+}
+
+/* Whether some rank outside has the same collectives in the step. */
+static bool has_like(const struct rkt_peers *peers, const struct place *place, size_t step,
+                     const bool *is_other)
+{
+    bool has = false;
+
+    for (uint32_t r = 0; r < peers->graph->graph.rank_count && !has; r++)
+        has = !is_other[r] && is_like(place_at(peers, step, r), place);
+    return has;
+}
+
+static void vary_rank(struct series *series, uint32_t rank, const bool *is_other, int64_t *own_out)
+{
+    size_t middle = series->peers->graph->graph.step_count / 2;
+    const struct place *place = place_at(series->peers, middle, rank);
+
+    if (!has_like(series->peers, place, middle, is_other)) {
+        series->like = NULL;
+        vary(series, rank, is_other, own_out);
+        return;
+    }
+    series->like = place;
+    for (series->index = 0; series->index < place->count; series->index++)
+        vary(series, rank, is_other, own_out);
 }
 
 enum rkt_status rkt_peers_vary(struct rkt_peers *peers, const bool *is_other, int64_t *own_out)
@@ -523,11 +589,8 @@ enum rkt_status rkt_peers_vary(struct rkt_peers *peers, const bool *is_other, in
     bool has_room = series.own_ns && series.off_ns;
 
     for (uint32_t r = 0; r < peers->graph->graph.rank_count && has_room; r++) {
-        if (!is_other[r])
-            continue;
-        series.like = place_at(peers, step_count / 2, r);
-        for (series.index = 0; series.index < series.like->count; series.index++)
-            vary(&series, r, is_other, own_out);
+        if (is_other[r])
+            vary_rank(&series, r, is_other, own_out);
     }
     free(series.own_ns);
     free(series.off_ns);

@@ -41,6 +41,10 @@ void rkt_peers_destroy(struct rkt_peers *peers); /* NULL is fine */
  */
 void rkt_peers_others(struct rkt_peers *peers, const uint32_t *group_of, int64_t *own_out);
 
+/* Likewise, but that of two peers in the middle it is their mean: the lower one is below what ranks
+ * that are alike have. */
+void rkt_peers_middle(struct rkt_peers *peers, const uint32_t *group_of, int64_t *own_out);
+
 /*
  * Then, for the ranks of is_other: own_out is as long as the peers' that was, and what the rank's own
  * stretch, in this step, is above or below what it usually is above theirs; but where it is off by over

@@ -32,7 +32,9 @@ struct span {
     struct rkt_peers *host_peers;
     int64_t *other_ns;      /* by item */
     int64_t *other_host_ns; /* likewise, of the hosts */
-    int64_t *varied_ns;     /* as these, but that they vary */
+    int64_t *middle_ns;     /* as these, but that it is the middle of the others */
+    int64_t *middle_host_ns;
+    int64_t *varied_ns; /* and that they vary */
     int64_t *varied_host_ns;
     int64_t *ends_ns;  /* of a run */
     int64_t *steps_ns; /* by row of the span: T of a run */
@@ -222,8 +224,8 @@ static enum rkt_status run_varied(struct span *span, size_t candidate)
     struct rkt_replay_inputs inputs = graph->measured;
     struct rkt_whatif_runs *runs = span->runs;
 
-    memcpy(span->varied_ns, span->other_ns, item_count * sizeof(*span->varied_ns));
-    memcpy(span->varied_host_ns, span->other_host_ns, item_count * sizeof(*span->varied_host_ns));
+    memcpy(span->varied_ns, span->middle_ns, item_count * sizeof(*span->varied_ns));
+    memcpy(span->varied_host_ns, span->middle_host_ns, item_count * sizeof(*span->varied_host_ns));
     if (rkt_peers_vary(span->peers, span->is_other, span->varied_ns) != RKT_OK ||
         rkt_peers_vary(span->host_peers, span->is_other, span->varied_host_ns) != RKT_OK)
         return RKT_ERR_NOMEM;
@@ -257,8 +259,8 @@ static void find_excess(const struct span *span, size_t candidate)
 
         for (size_t i = graph->first_item[r]; i < graph->first_item[r + 1] && span->is_other[r];
              i++) {
-            runs->own_excess_ns[at] += graph->own_ns[i] - span->other_ns[i];
-            runs->host_excess_ns[at] += graph->host_own_ns[i] - span->other_host_ns[i];
+            runs->own_excess_ns[at] += graph->own_ns[i] - span->middle_ns[i];
+            runs->host_excess_ns[at] += graph->host_own_ns[i] - span->middle_host_ns[i];
             if (graph->items[i].kind == RKT_REPLAY_STEP_END)
                 at += runs->candidate_count;
         }
@@ -330,6 +332,8 @@ static void find_others(struct span *span)
 {
     rkt_peers_others(span->peers, span->group_of, span->other_ns);
     rkt_peers_others(span->host_peers, span->group_of, span->other_host_ns);
+    rkt_peers_middle(span->peers, span->group_of, span->middle_ns);
+    rkt_peers_middle(span->host_peers, span->group_of, span->middle_host_ns);
 }
 
 static enum rkt_status run_ranks(struct span *span)
@@ -419,6 +423,8 @@ static void release_span(struct span *span)
     rkt_replay_graph_destroy(span->graph);
     free(span->other_ns);
     free(span->other_host_ns);
+    free(span->middle_ns);
+    free(span->middle_host_ns);
     free(span->varied_ns);
     free(span->varied_host_ns);
     free(span->ends_ns);
@@ -437,6 +443,8 @@ static enum rkt_status make_span(struct span *span, struct rkt_error *err)
 
     span->other_ns = calloc(item_count + 1, sizeof(*span->other_ns));
     span->other_host_ns = calloc(item_count + 1, sizeof(*span->other_host_ns));
+    span->middle_ns = calloc(item_count + 1, sizeof(*span->middle_ns));
+    span->middle_host_ns = calloc(item_count + 1, sizeof(*span->middle_host_ns));
     span->varied_ns = calloc(item_count + 1, sizeof(*span->varied_ns));
     span->varied_host_ns = calloc(item_count + 1, sizeof(*span->varied_host_ns));
     span->ends_ns = calloc(graph->step_count * graph->rank_count + 1, sizeof(*span->ends_ns));
@@ -445,8 +453,9 @@ static enum rkt_status make_span(struct span *span, struct rkt_error *err)
     span->is_other = calloc(graph->rank_count + 1, sizeof(*span->is_other));
     span->bounds = calloc(graph->rank_count + 1, sizeof(*span->bounds));
     span->tried_max = WORK_MAX / work > TRIED_MIN ? (size_t)(WORK_MAX / work) : TRIED_MIN;
-    if (!span->other_ns || !span->other_host_ns || !span->varied_ns || !span->varied_host_ns ||
-        !span->ends_ns || !span->steps_ns || !span->group_of || !span->is_other || !span->bounds)
+    if (!span->other_ns || !span->other_host_ns || !span->middle_ns || !span->middle_host_ns ||
+        !span->varied_ns || !span->varied_host_ns || !span->ends_ns || !span->steps_ns ||
+        !span->group_of || !span->is_other || !span->bounds)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to replay %zu steps", graph->step_count);
     status = rkt_peers_create(span->result, span->graph, span->graph->own_ns, &span->peers, err);
     if (status != RKT_OK)

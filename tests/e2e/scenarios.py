@@ -33,6 +33,11 @@ STAGES = ["ranks=8", "pp=4", "micro-batches=4"]
 PAIRS = STAGES + ["1f1b=1"]
 EXPERTS = FAST + ["ranks=8", "ep=4"]  # 2 groups of 4
 
+# Two stages of four slices whose steps vary by 3 %: by chance a stage is slower than the other for as long
+UNEVEN = ["seed=226631465", "ranks=8", "tp=4", "pp=2", "micro-batches=2", "steps=40", "forward-kernels=30", "backward-kernels=60",
+          "optimizer-kernels=2", "kernel=150us", "jitter-ppm=50000", "step-jitter-ppm=30000", "buckets=2", "bucket-bytes=85MiB",
+          "overlap=0", "input=100us", "cut=36000us"]
+
 SCENARIOS = [
     # sizes and speeds
     clean("one rank", "ranks=1"),
@@ -85,6 +90,7 @@ SCENARIOS = [
     one("experts, slow input", [1], "input", EXPERTS, "slow-input rank=1 amount=60ms"),
     all_ranks("a slow link of two slices", {"slow_link", "communication", "imbalance"}, ["ranks=8", "tp=2"],
               "slow-link rank=2:4 amount=2ms"),
+    clean("stages whose steps vary", *UNEVEN),
     # one cause, one rank
     one("slow kernels", [2], "compute", [], "slow-compute rank=2 amount=8ms"),
     one("slow kernels of rank 0", [0], "compute", ["ranks=8"], "slow-compute rank=0 amount=5ms"),

@@ -394,35 +394,52 @@ static void slow_ranks_of_one_tensor_index_are_named_together(void **state)
 
 /* Three stages, two batches: each sends on what it has computed, and the first computes slowly. A
  * batch of it takes 1350; were it as fast as the others, the second would take 50 + 1000 + 50. */
-static void a_slow_stage_of_a_pipeline_is_named(void **state)
+/* Three stages, two batches a step; the first computes longer, and is up by more. */
+static void find_pipeline(struct fake_job *job, int64_t late_us, bool varies)
 {
     static const uint32_t PAIRS[2][2] = {{0, 1}, {1, 2}};
-    const int64_t own_us[] = {1300, 1000, 1000};
-    const int64_t gains_us[] = {500, 0, 0};
-    struct fake_job job;
+    static const int64_t UPS_US[3][2] = {{90, 30}, {0, 0}, {0, 0}};
 
-    (void)state;
-    fake_job_init(&job, 3);
+    fake_job_init(job, 3);
     for (size_t i = 0; i < 2; i++)
-        (void)fake_job_add_comm(&job, PAIRS[i], 2);
+        (void)fake_job_add_comm(job, PAIRS[i], 2);
     for (int s = 0; s < STEPS; s++) {
         for (int batch = 0; batch < 2; batch++) {
             for (uint32_t stage = 0; stage < 3; stage++) {
-                fake_job_compute(&job, stage, own_us[stage]);
+                int64_t up_us = varies ? UPS_US[s % 3][stage > 0] : 0;
+
+                fake_job_compute(job, stage, 1000 + up_us + (stage == 0 ? late_us : 0));
                 if (stage == 2)
                     continue;
-                fake_job_send(&job, stage, 50);
-                fake_job_join(&job, stage);
+                fake_job_send(job, stage, 50);
+                fake_job_join(job, stage);
             }
         }
-        fake_job_end_step(&job);
+        fake_job_end_step(job);
     }
-    fake_job_find(&job);
-    assert_replayed(&job);
+    fake_job_find(job);
+    assert_replayed(job);
+}
+
+static void a_slow_stage_of_a_pipeline_is_named(void **state)
+{
+    const int64_t gains_us[] = {500, 0, 0};
+    struct fake_job job, fixed;
+
+    (void)state;
+    find_pipeline(&job, 300, false);
     assert_gains(&job, gains_us);
     assert_true(job.run.result.straggler.is_found);
     assert_int_equal(job.run.result.straggler.rank, 0);
     fake_job_release(&job);
+
+    /* without peers it keeps its ups and downs by whole steps: as the job is without the fault */
+    find_pipeline(&job, 300, true);
+    find_pipeline(&fixed, 0, true);
+    assert_int_equal(job.run.result.straggler.gain_ns,
+                     (job.run.result.whatif.steps_ns - fixed.run.result.whatif.steps_ns) / 9);
+    fake_job_release(&job);
+    fake_job_release(&fixed);
 }
 
 static void a_step_that_is_late_once_is_named_and_no_more(void **state)
@@ -470,6 +487,43 @@ static void equal_ranks_with_jitter_name_nobody(void **state)
             fail_msg("seed %d names rank %u", (int)seed, job.run.result.straggler.rank);
         fake_job_release(&job);
     }
+}
+
+/* Two stages of two ranks that share tensors: each stage is a group without a peer outside. Chance names
+ * somebody in 1 of 100 runs at most. */
+static void equal_stages_with_jitter_name_nobody(void **state)
+{
+    static const uint32_t PAIRS[4][2] = {{0, 1}, {2, 3}, {0, 2}, {1, 3}};
+
+    size_t named = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct rkt_random random = {seed};
+        struct fake_job job;
+
+        fake_job_init(&job, 4);
+        for (size_t i = 0; i < 4; i++)
+            (void)fake_job_add_comm(&job, PAIRS[i], 2);
+        for (int s = 0; s < 2 * STEPS; s++) {
+            for (uint32_t r = 0; r < 4; r++) {
+                fake_job_compute(&job, r, 1000 + (int64_t)rkt_random_below(&random, 120));
+                if (r % 2 == 0)
+                    continue;
+                fake_job_post(&job, r / 2, 20);
+                fake_job_join(&job, r / 2);
+                for (size_t link = 2; link < 4 && r == 1; link++) {
+                    fake_job_send(&job, link, 50);
+                    fake_job_join(&job, link);
+                }
+            }
+            fake_job_end_step(&job);
+        }
+        fake_job_find(&job);
+        named += job.run.result.straggler.is_found;
+        fake_job_release(&job);
+    }
+    assert_in_range(named, 0, 2);
 }
 
 static void a_replay_that_misses_the_steps_is_not_believed(void **state)
@@ -537,6 +591,7 @@ int main(void)
         cmocka_unit_test(a_slow_stage_of_a_pipeline_is_named),
         cmocka_unit_test(a_step_that_is_late_once_is_named_and_no_more),
         cmocka_unit_test(equal_ranks_with_jitter_name_nobody),
+        cmocka_unit_test(equal_stages_with_jitter_name_nobody),
         cmocka_unit_test(a_replay_that_misses_the_steps_is_not_believed),
         cmocka_unit_test(weak_matches_name_nobody),
     };
