@@ -57,6 +57,12 @@ static bool is_matched(const struct rkt_result *result, const struct rkt_collect
            (collective->confidence != RKT_MATCH_WEAK || result->unmatched_count == 0);
 }
 
+bool rkt_collective_tells_clocks(const struct rkt_result *result,
+                                 const struct rkt_collective *collective)
+{
+    return is_matched(result, collective) && is_direction_known(result, collective);
+}
+
 /* By rank: by how much later than it says may a kernel have ended, its start told and not cut. */
 static void find_cuts(const struct rkt_result *result, int64_t *cut_ns)
 {
@@ -116,8 +122,7 @@ static enum rkt_status collect(const struct rkt_result *result, struct rkt_arena
                                       .clock_count = result->rank_count,
                                       .reference = (uint32_t)result->rank_count};
     for (size_t c = 0; c < result->collective_count; c++) {
-        if (is_matched(result, &result->collectives[c]) &&
-            is_direction_known(result, &result->collectives[c]))
+        if (rkt_collective_tells_clocks(result, &result->collectives[c]))
             add_parts(result, c, cut_ns, items, &parts->count);
     }
     for (size_t i = 0; i < parts->count; i++) {

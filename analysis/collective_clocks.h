@@ -49,4 +49,8 @@ bool rkt_collective_clocks_claim(const struct rkt_store_source *source,
                                  const struct rkt_clock_tie *tie, int64_t *off_ns_out,
                                  int64_t *bound_ns_out);
 
+/* Whether it is known who needs whom in it, and that its parts are of one: then it says something of clocks. */
+bool rkt_collective_tells_clocks(const struct rkt_result *result,
+                                 const struct rkt_collective *collective);
+
 #endif

@@ -7,43 +7,11 @@
  *
  * Place:   matched collectives -> [clock_collectives] -> an alignment per clock.
  *
- * theta_i(t) is what has to be added to clock i's stamp to get the reference's. In an AllReduce each
- * part takes what every other gives, so none ends before the last began. With S and E the local
- * stamps of start and end, and z any moment between the last start and the first end,
+ * An alignment is made of what clock_solver finds: knots at the narrowest stamps, and where the bounds
+ * bend between them (clock_tube). The estimate is the middle. What the collectives contradict is not
+ * aligned at all.
  *
- *     S_s + theta_s(S_s)  <=  z  <=  E_r + theta_r(E_r)      for each s that gives, r that takes
- *
- * and, no clock running off from the reference's by more than rho,
- *
- *     |theta_i(a) - theta_i(b)|  <=  rho |a - b|
- *
- * These are difference constraints: the upper bound of each theta is its shortest path from the
- * reference (theta = 0), the lower bound the shortest path back, over graph nodes for every stamp and
- * every z. Both are relaxed in rounds of O(parts): collective by collective, then forward and
- * backward along each clock. A bound that is not relaxed to the end is wide, never wrong. Of two
- * ranks and one collective all that is known is
- *
- *     S_0 - E_r <= theta_r <= E_0 - S_r,      wide by both durations together;
- *
- * it gets narrow where each is the last to arrive once: then its start is near the others' ends.
- * That ends are equal is never assumed, nor who was last. The estimate is the middle.
- *
- * A lower bound above an upper one: no clocks can have made these stamps. rho is doubled, to
- * RKT_COLLECTIVES_RHO_MAX_PPB at most, and that is flagged; beyond, nothing is aligned.
- *
- * Where collectives are sparse, rho is most of the bound. But two clocks that differ in rate do so all
- * along: the rates of one clock at any two moments are taken to differ by no more than its wander.
- * So any two of its stamps, a before b, bound its rate at all times:
- *
- *     (lower_b - upper_a) / (b - a) - wander  <=  theta'  <=  (upper_b - lower_a) / (b - a) + wander
- *
- * Of all pairs the narrowest counts, in place of rho where it is narrower; the bounds that follow
- * from that narrow the rates again. The wander is RKT_COLLECTIVES_WANDER_PPB, or more: it is doubled until
- * it is four times what the stamps show of it (the constant rate that some pair needs above that which
- * another allows) and nothing contradicts it; where that comes to rho, rho alone counts.
- * A clock that is seen for less than RKT_COLLECTIVES_DRIFT_SPAN_NS keeps rho.
- *
- * Threads: any; no state. Memory: the arena's; 64 bytes per part and 120 per knot.
+ * Threads: any; no state. Memory: the arena's; the solver's, and 120 bytes per knot.
  */
 
 #include <stdbool.h>
@@ -51,36 +19,9 @@
 #include <stdint.h>
 
 #include "common/arena.h"
+#include "common/clock_solver.h"
 #include "common/descriptor.h"
 #include "common/status.h"
-
-/* Two free quartzes; and beyond it, with one of them slewed by NTP at its fastest. */
-#define RKT_COLLECTIVES_RHO_PPB 100000u
-#define RKT_COLLECTIVES_RHO_MAX_PPB 800000u
-
-/* At least: quartzes that warm up change their rate by 1 ppm, and NTP steers REALTIME by some. */
-#define RKT_COLLECTIVES_WANDER_PPB 5000u
-
-/* Below this much time between first and last stamp of a clock no rate is told. */
-#define RKT_COLLECTIVES_DRIFT_SPAN_NS INT64_C(1000000000)
-
-/* One clock's part in one collective. */
-struct rkt_clock_part {
-    uint32_t clock;
-    uint32_t collective;
-    int64_t start_ns; /* local, 0 to RKT_TIME_MAX_NS */
-    int64_t end_ns;
-    bool gives; /* whoever takes cannot end before it began */
-    bool takes;
-};
-
-struct rkt_clock_parts {
-    const struct rkt_clock_part *items; /* in any order */
-    size_t count;
-    size_t collective_count;
-    size_t clock_count;
-    uint32_t reference;
-};
 
 /* What is known of one clock. */
 struct rkt_clock_tie {

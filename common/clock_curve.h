@@ -62,6 +62,7 @@ enum rkt_clock_flag {
     RKT_CLOCK_CONTRADICTORY = 64, /* too much was left out, or too many segments: no curve */
     RKT_CLOCK_CLAIM_USED = 128,   /* bounds are narrower by what hosts claim of true time */
     RKT_CLOCK_CLAIM_WRONG = 256,  /* such claims contradict the exchanges: left out */
+    RKT_CLOCK_NARROWED = 512,     /* where it is wide, by collectives (clock_narrow.h) */
 };
 
 /* What became of what a host claimed of true time: "none" (it claimed nothing, or what is of no use), "used" or

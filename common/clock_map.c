@@ -428,6 +428,15 @@ bool rkt_clock_map_to_rank(const struct rkt_clock_map *map, enum rkt_clock_id cl
     return true;
 }
 
+bool rkt_clock_map_to_raw(const struct rkt_clock_map *map, int64_t rank_ns, int64_t *raw_ns_out,
+                          int64_t *error_ns_out)
+{
+    *raw_ns_out = rank_ns;
+    *error_ns_out = 0;
+    return map->raw_to_rank.count == 0 ||
+           to_raw(map, map->rank_clock, rank_ns, raw_ns_out, error_ns_out);
+}
+
 static bool is_bound_known(const struct rkt_clock_map *map)
 {
     return map->state != RKT_ALIGN_UNALIGNED && map->state != RKT_ALIGN_WALL_CLOCK;
@@ -437,10 +446,7 @@ static bool is_bound_known(const struct rkt_clock_map *map)
 static struct rkt_align_point align_at(const struct rkt_clock_map *map, int64_t rank_ns,
                                        int64_t *local_ns_out, int64_t *error_ns_out)
 {
-    *local_ns_out = rank_ns;
-    *error_ns_out = 0;
-    if (map->raw_to_rank.count > 0)
-        (void)to_raw(map, map->rank_clock, rank_ns, local_ns_out, error_ns_out);
+    (void)rkt_clock_map_to_raw(map, rank_ns, local_ns_out, error_ns_out);
     return rkt_align_at(&map->align, *local_ns_out);
 }
 

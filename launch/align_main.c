@@ -8,6 +8,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/collective_clocks.h"
+#include "analysis/narrow_clocks.h"
 #include "common/clock_redo.h"
 #include "common/options.h"
 #include "common/store_realign.h"
@@ -43,7 +44,8 @@ static const struct rkt_command COMMAND = {
         "last bit, unless clock records were lost. The timeline itself is not changed.\n"
         "Imported traces have no clock records: their ranks are aligned by their collectives,\n"
         "which nobody leaves before the last has come. It is said, too, by how much the stamps\n"
-        "of the files were off, and whether a rank's clock drifts.\n"
+        "of the files were off, and whether a rank's clock drifts. Where a clock was not measured\n"
+        "for a while, so that its error is large, collectives narrow it.\n"
         "\n"
         "Exit codes: 0 done; 1 failed; 2 wrong use.",
     .options = OPTIONS,
@@ -53,8 +55,10 @@ static const struct rkt_command COMMAND = {
 struct aligning {
     struct rkt_store_reader *reader;
     struct rkt_clock_redo *redo;
-    struct rkt_analysis *analysis;             /* NULL: nothing is imported, and so */
-    struct rkt_collective_clocks *collectives; /* is this */
+    struct rkt_store_reader *matching; /* the same file, to whose alignments an analysis may add */
+    struct rkt_analysis *analysis;
+    struct rkt_collective_clocks *collectives; /* NULL: nothing is imported */
+    struct rkt_narrow_clocks *narrowed;        /* NULL: something is */
 };
 
 /* The bytes of an ALIGN; the caller frees them. */
@@ -85,6 +89,12 @@ static enum rkt_status is_stored(const struct rkt_store_source *source,
     free(raw[1]);
     return status;
 }
+
+/* What collectives say of a source. */
+struct told {
+    const struct rkt_clock_tie *tie;           /* NULL but for what they align */
+    const struct rkt_clock_narrowed *narrowed; /* NULL but for what they narrow */
+};
 
 static void print_bounds(const struct rkt_align_info *align)
 {
@@ -156,9 +166,17 @@ static void print_flags(uint32_t flags)
     }
 }
 
-/* `tie`: NULL but for what collectives align. */
+static void print_narrowed(const struct rkt_clock_narrowed *narrowed)
+{
+    char text[2][32];
+
+    (void)printf("; not measured for a while: there +- %s, which collectives narrow to %s",
+                 rkt_format_duration(narrowed->before_ns, text[0], sizeof(text[0])),
+                 rkt_format_duration(narrowed->after_ns, text[1], sizeof(text[1])));
+}
+
 static void print_align(const struct rkt_store_source *source, const struct rkt_align_info *align,
-                        const struct rkt_clock_tie *tie, bool is_same)
+                        const struct told *told, bool is_same)
 {
     const struct rkt_source_info *info = &source->info;
 
@@ -172,18 +190,34 @@ static void print_align(const struct rkt_store_source *source, const struct rkt_
                  rkt_align_state_name((enum rkt_align_state)align->state));
     if (align->state == RKT_ALIGN_MEASURED || align->state == RKT_ALIGN_COLLECTIVES)
         print_bounds(align);
-    if (tie)
-        print_tie(source, tie);
+    if (told->tie)
+        print_tie(source, told->tie);
+    if (told->narrowed)
+        print_narrowed(told->narrowed);
     print_flags(align->flags);
     (void)printf(" (%s)\n", is_same             ? "as stored"
                             : source->has_align ? "not as stored"
                                                 : "not stored");
 }
 
+/* What measurements and collectives say of a rank of the analysis; NULL: nothing more than measurements. */
+static const struct rkt_clock_narrowed *find_narrowed(const struct aligning *aligning,
+                                                      const struct rkt_source_info *info)
+{
+    const struct rkt_result *result = rkt_analysis_result(aligning->analysis);
+
+    for (size_t r = 0; r < result->rank_count; r++) {
+        if (result->ranks[r].trace->source.info.source == info->source)
+            return rkt_narrow_clocks_find(aligning->narrowed, r);
+    }
+    return NULL;
+}
+
 static enum rkt_status align_source(struct aligning *aligning, size_t position,
                                     struct rkt_align_info *align_out, struct rkt_error *err)
 {
     const struct rkt_store_source *source = rkt_store_reader_source(aligning->reader, position);
+    const struct rkt_clock_narrowed *narrowed = NULL;
     const struct rkt_clock_tie *tie = NULL;
     struct rkt_align_info align;
     bool is_same = false;
@@ -195,10 +229,16 @@ static enum rkt_status align_source(struct aligning *aligning, size_t position,
         align = tie ? tie->align : source->align;
     } else if (status != RKT_OK) {
         return status;
+    } else if (aligning->narrowed) {
+        narrowed = find_narrowed(aligning, &source->info);
+    }
+    if (narrowed) {
+        align = narrowed->align;
+        align.source = source->info.source;
     }
     status = is_stored(source, &align, &is_same, err);
     if (status == RKT_OK)
-        print_align(source, &align, tie, is_same);
+        print_align(source, &align, &(struct told){tie, narrowed}, is_same);
     *align_out = align;
     return status;
 }
@@ -247,19 +287,50 @@ static bool is_imported(const struct rkt_store_reader *reader)
 static enum rkt_status take_collectives(struct aligning *aligning,
                                         const struct align_options *options, struct rkt_error *err)
 {
-    static const struct rkt_analysis_options MATCHES = {.only_matches = true};
-    enum rkt_status status;
+    enum rkt_status status = rkt_collective_clocks_create(
+        rkt_analysis_result(aligning->analysis), options->rho_ppb, &aligning->collectives, err);
 
-    if (!is_imported(aligning->reader))
-        return RKT_OK;
-    status = rkt_analysis_create(aligning->reader, &MATCHES, &aligning->analysis, err);
-    if (status == RKT_OK)
-        status = rkt_collective_clocks_create(rkt_analysis_result(aligning->analysis),
-                                              options->rho_ppb, &aligning->collectives, err);
     if (status == RKT_OK && rkt_collective_clocks_contradict(aligning->collectives))
         (void)printf("the collectives contradict each other: no clocks can have made these stamps, "
                      "or they were matched wrongly; nothing is aligned by them\n");
     return status;
+}
+
+static enum rkt_status narrow(struct aligning *aligning, struct rkt_error *err)
+{
+    const struct rkt_result *result = rkt_analysis_result(aligning->analysis);
+    struct rkt_align_info *aligns = calloc(result->rank_count + 1, sizeof(*aligns));
+    enum rkt_status status = RKT_OK;
+
+    if (!aligns)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu alignments", result->rank_count);
+    for (size_t r = 0; r < result->rank_count && status == RKT_OK; r++) {
+        status = rkt_clock_redo_align(aligning->redo, &result->ranks[r].trace->source.info,
+                                      &aligns[r], err);
+        status = status == RKT_AGAIN ? RKT_OK : status;
+    }
+    if (status == RKT_OK)
+        status = rkt_narrow_clocks_create(result, aligns, &aligning->narrowed, err);
+    if (status == RKT_OK && rkt_narrow_clocks_contradict(aligning->narrowed))
+        (void)printf(
+            "collectives and measurements contradict each other: no clocks can have made these "
+            "stamps, or they were matched wrongly; nothing is narrowed by them\n");
+    free(aligns);
+    return status;
+}
+
+static enum rkt_status match(struct aligning *aligning, const struct align_options *options,
+                             const char *path, struct rkt_error *err)
+{
+    static const struct rkt_analysis_options MATCHES = {.only_matches = true};
+    enum rkt_status status = rkt_store_reader_open(path, &aligning->matching, err);
+
+    if (status == RKT_OK)
+        status = rkt_analysis_create(aligning->matching, &MATCHES, &aligning->analysis, err);
+    if (status != RKT_OK)
+        return status;
+    return is_imported(aligning->reader) ? take_collectives(aligning, options, err)
+                                         : narrow(aligning, err);
 }
 
 static enum rkt_status run(const struct align_options *options, const char *path,
@@ -273,14 +344,17 @@ static enum rkt_status run(const struct align_options *options, const char *path
     if (status == RKT_OK)
         status = rkt_clock_redo_create(aligning.reader, &params, &aligning.redo, err);
     if (status == RKT_OK)
-        status = take_collectives(&aligning, options, err);
+        status = match(&aligning, options, path, err);
     if (status == RKT_OK)
         status = check_output(options, path, err);
     if (status == RKT_OK)
         status = align_all(&aligning, options->output, err);
+    rkt_narrow_clocks_destroy(aligning.narrowed);
     rkt_collective_clocks_destroy(aligning.collectives);
     rkt_analysis_destroy(aligning.analysis);
     rkt_clock_redo_destroy(aligning.redo);
+    if (aligning.matching)
+        rkt_store_reader_close(aligning.matching);
     if (aligning.reader)
         rkt_store_reader_close(aligning.reader);
     return status;

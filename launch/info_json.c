@@ -128,6 +128,7 @@ static void put_source(struct rkt_json *json, const struct rkt_store_source *sou
     rkt_json_text(json, "program", who->program);
     rkt_json_text(json, "clock", rkt_align_state_name((enum rkt_align_state)source->align.state));
     rkt_json_bool(json, "clock_is_stored", totals->is_align_stored);
+    rkt_json_bool(json, "clock_is_narrowed", source->align.flags & RKT_CLOCK_NARROWED);
     if (bound_ns >= 0)
         rkt_json_i64(json, "clock_bound_ns", bound_ns);
     else

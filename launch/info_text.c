@@ -253,7 +253,8 @@ static void print_source(const struct rkt_store_source *source,
     if (who->rank_known && who->role != RKT_ROLE_SIDECAR)
         (void)snprintf(rank, sizeof(rank), "%" PRIu32, who->rank);
     if (bound_ns >= 0)
-        (void)snprintf(clock, sizeof(clock), "%s +- %s", rkt_align_state_name(state),
+        (void)snprintf(clock, sizeof(clock), "%s%s +- %s", rkt_align_state_name(state),
+                       source->align.flags & RKT_CLOCK_NARROWED ? ", narrowed" : "",
                        rkt_format_duration(bound_ns, bound, sizeof(bound)));
     else
         (void)snprintf(clock, sizeof(clock), "%s", rkt_align_state_name(state));

@@ -242,6 +242,7 @@ static void put_rank_result(struct rkt_json *json, const struct rkt_rank_result 
     rkt_json_bool(json, "is_set_apart", rank->is_set_apart);
     rkt_json_bool(json, "is_cut_short", rank->is_cut_short);
     rkt_json_text(json, "align_state", rkt_align_state_name(rank->align_state));
+    rkt_json_bool(json, "is_narrowed", (rank->align_flags & RKT_CLOCK_NARROWED) != 0);
     rkt_json_double(json, "sidecar_cpu",
                     rkt_share(rank->trace->sidecar_cpu_ns, rank->trace->sidecar_ns));
     rkt_json_known(json, "bound_ns", rank->bound_ns < 0 ? RKT_NA : rank->bound_ns);

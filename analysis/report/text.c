@@ -202,7 +202,8 @@ static void describe_claims(const struct rkt_result *result, char *text, size_t 
 
 static void print_clock_line(const struct rkt_result *result, FILE *out)
 {
-    char waits[64], claims[64];
+    char waits[64], claims[64], narrowed[64] = "";
+    size_t narrowed_count = 0;
     size_t counts[RKT_ALIGN_STATE_COUNT] = {0};
     int64_t worst_ns = 0, likely_ns = 0;
 
@@ -210,11 +211,15 @@ static void print_clock_line(const struct rkt_result *result, FILE *out)
         const struct rkt_rank_result *rank = &result->ranks[r];
 
         counts[rank->align_state]++;
+        narrowed_count += (rank->align_flags & RKT_CLOCK_NARROWED) != 0;
         worst_ns = rank->bound_ns > worst_ns ? rank->bound_ns : worst_ns;
         likely_ns = rank->likely_ns > likely_ns ? rank->likely_ns : likely_ns;
     }
     describe_waits(result, waits, sizeof(waits));
     describe_claims(result, claims, sizeof(claims));
+    if (narrowed_count > 0)
+        (void)snprintf(narrowed, sizeof(narrowed), "; %zu rank%s narrowed by collectives",
+                       narrowed_count, narrowed_count == 1 ? "" : "s");
     if (result->rank_count < 2)
         rkt_text_line(out, "clock: one rank, nothing to align");
     else if (counts[RKT_ALIGN_UNALIGNED] > 0)
@@ -224,9 +229,9 @@ static void print_clock_line(const struct rkt_result *result, FILE *out)
     else if (counts[RKT_ALIGN_WALL_CLOCK] > 0)
         rkt_text_line(out, "clock: as the files' stamps claim; +- unknown%s", waits);
     else if (counts[RKT_ALIGN_MEASURED] > 0)
-        rkt_text_line(out, "clock: aligned, guaranteed +- %s, likely +- %s%s%s",
+        rkt_text_line(out, "clock: aligned, guaranteed +- %s, likely +- %s%s%s%s",
                       rkt_cell_duration(worst_ns).text, rkt_cell_duration(likely_ns).text, claims,
-                      waits);
+                      narrowed, waits);
     else if (counts[RKT_ALIGN_COLLECTIVES] > 0)
         rkt_text_line(out, "clock: from collectives, guaranteed +- %s%s%s",
                       rkt_cell_duration(worst_ns).text, describe_drift(result), waits);

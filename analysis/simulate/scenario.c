@@ -57,6 +57,7 @@ static const struct key KEYS[] = {
     KEY("clock-offset", VALUE_DURATION, clock_offset_ns),
     KEY("clock-drift-ppb", VALUE_U64, clock_drift_ppb),
     KEY("round-trip", VALUE_DURATION, round_trip_ns),
+    KEY("unmeasured", VALUE_DURATION, unmeasured_ns),
     KEY("tp", VALUE_U32, tensor_ranks),
     KEY("tp-collectives", VALUE_U32, tensor_collectives),
     KEY("tp-bytes", VALUE_BYTES, tensor_bytes),
@@ -413,9 +414,9 @@ enum rkt_status rkt_scenario_check(struct rkt_scenario *scenario, struct rkt_err
         scenario->stall_ns > hour_ns || scenario->kernel_ns > hour_ns ||
         scenario->launch_ns > hour_ns || scenario->launch_latency_ns > hour_ns ||
         scenario->collective_ns > hour_ns || scenario->input_ns > hour_ns ||
-        scenario->clock_offset_ns > hour_ns || scenario->round_trip_ns > hour_ns ||
-        scenario->gpu_samples_ns > hour_ns || scenario->cut_ns > hour_ns ||
-        scenario->clock_drift_ppb > 500000)
+        scenario->clock_offset_ns > hour_ns || scenario->unmeasured_ns > hour_ns ||
+        scenario->round_trip_ns > hour_ns || scenario->gpu_samples_ns > hour_ns ||
+        scenario->cut_ns > hour_ns || scenario->clock_drift_ppb > 500000)
         return rkt_fail(
             err, RKT_ERR_INVALID,
             "queue is 1 to 65536, jitters and tracer up to 1000000 ppm, clock-drift-ppb up to "

@@ -75,6 +75,7 @@ struct rkt_scenario {
     uint64_t clock_offset_ns;    /* nodes' clocks differ from node 0's by up to so much */
     uint64_t clock_drift_ppb;    /* and in rate by up to so much */
     uint64_t round_trip_ns;      /* of a clock exchange, at best */
+    uint64_t unmeasured_ns;      /* in the middle of the run no clocks are exchanged for so long */
     uint32_t tensor_ranks;       /* slices of a layer; ranks next to each other */
     uint32_t tensor_collectives; /* AllReduces among them per micro-batch and direction */
     uint64_t tensor_bytes;       /* of each */

@@ -274,8 +274,12 @@ static enum rkt_status add_bursts(const struct rkt_scenario *scenario, const str
     uint32_t burst = node << 16;
     int64_t at_ns = BEFORE_NS;
 
-    for (; at_ns < end_ns && status == RKT_OK; at_ns += BURST_EVERY_NS)
-        status = add_burst(scenario, target, burst++, at_ns, err);
+    for (; at_ns < end_ns && status == RKT_OK; at_ns += BURST_EVERY_NS) {
+        int64_t from_middle_ns = at_ns < end_ns / 2 ? end_ns / 2 - at_ns : at_ns - end_ns / 2;
+
+        if ((uint64_t)from_middle_ns * 2 >= scenario->unmeasured_ns)
+            status = add_burst(scenario, target, burst++, at_ns, err);
+    }
     if (status == RKT_OK)
         status = add_burst(scenario, target, burst, end_ns + BEFORE_NS, err);
     return status;

@@ -17,6 +17,7 @@ const struct sim_goal sim_goals[SIM_GOAL_COUNT] = {
     {"a suspend", sim_goal_suspend},
     {"collectives", sim_goal_collectives},
     {"sparse collectives alone", sim_goal_imports},
+    {"silence that collectives narrow", sim_goal_narrow},
     {"made again from the store", sim_goal_redo},
     {"claims of true time", sim_goal_claims},
 };

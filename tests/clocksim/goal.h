@@ -46,7 +46,7 @@ struct sim_goal {
     void (*reach)(const struct sim_trial *trial);
 };
 
-#define SIM_GOAL_COUNT 13u
+#define SIM_GOAL_COUNT 14u
 extern const struct sim_goal sim_goals[SIM_GOAL_COUNT];
 
 /* ---- for goals ---- */
@@ -77,6 +77,7 @@ void sim_goal_realtime(const struct sim_trial *trial);    /* 10 */
 void sim_goal_suspend(const struct sim_trial *trial);     /* 10 */
 void sim_goal_collectives(const struct sim_trial *trial); /* 15 */
 void sim_goal_imports(const struct sim_trial *trial);     /* 15 */
+void sim_goal_narrow(const struct sim_trial *trial);      /* 15 */
 void sim_goal_redo(const struct sim_trial *trial);        /* 16 */
 void sim_goal_claims(const struct sim_trial *trial);      /* 18 */
 
