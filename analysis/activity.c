@@ -167,26 +167,30 @@ static enum rkt_status sweep(struct builder *builder, struct rkt_idle *idle, int
     return status;
 }
 
+static enum rkt_status build(struct builder *builder)
+{
+    const struct rkt_rank_trace *trace = builder->trace;
+    int64_t end_ns = INT64_MIN;
+
+    if (fill_sets(builder) != RKT_OK)
+        return RKT_ERR_NOMEM;
+    for (size_t i = 0; i < trace->work_count; i++)
+        end_ns = trace->works[i].end_ns > end_ns ? trace->works[i].end_ns : end_ns;
+    if (trace->work_count == 0)
+        return RKT_OK;
+    return sweep(builder, builder->activity->idle, trace->works[0].start_ns, end_ns);
+}
+
 enum rkt_status rkt_activity_create(const struct rkt_rank_trace *trace,
                                     struct rkt_activity **activity_out, struct rkt_error *err)
 {
-    struct builder builder = {.trace = trace};
-    struct rkt_idle *idle = NULL;
-    enum rkt_status status;
+    struct builder builder = {.trace = trace, .activity = calloc(1, sizeof(*builder.activity))};
+    enum rkt_status status = RKT_ERR_NOMEM;
 
-    status = rkt_idle_create(trace, &idle, err);
-    if (status != RKT_OK)
-        return status;
-    builder.activity = calloc(1, sizeof(*builder.activity));
-    status = builder.activity ? fill_sets(&builder) : RKT_ERR_NOMEM;
-    if (status == RKT_OK && trace->work_count > 0) {
-        int64_t end_ns = INT64_MIN;
-
-        for (size_t i = 0; i < trace->work_count; i++)
-            end_ns = trace->works[i].end_ns > end_ns ? trace->works[i].end_ns : end_ns;
-        status = sweep(&builder, idle, trace->works[0].start_ns, end_ns);
-    }
-    rkt_idle_destroy(idle);
+    if (builder.activity)
+        status = rkt_idle_create(trace, &builder.activity->idle, NULL);
+    if (status == RKT_OK)
+        status = build(&builder);
     if (status != RKT_OK) {
         rkt_activity_destroy(builder.activity);
         return rkt_fail(err, status, "no memory for the activity of %zu pieces of GPU work",
@@ -205,6 +209,7 @@ void rkt_activity_destroy(struct rkt_activity *activity)
     rkt_interval_set_release(&activity->copy);
     for (size_t i = 0; i < RKT_COPY_PART_COUNT; i++)
         rkt_interval_set_release(&activity->copy_by_part[i]);
+    rkt_idle_destroy(activity->idle);
     free(activity->pieces);
     free(activity);
 }

@@ -33,6 +33,8 @@ enum rkt_part {
     RKT_PART_COUNT = RKT_PART_IDLE + RKT_IDLE_CAUSE_COUNT
 };
 
+struct rkt_idle; /* analysis/idle.h */
+
 struct rkt_piece {
     int64_t start_ns;
     int64_t end_ns;
@@ -46,6 +48,7 @@ struct rkt_activity {
     struct rkt_interval_set copy_by_part[RKT_COPY_PART_COUNT];
     struct rkt_piece *pieces;
     size_t piece_count;
+    struct rkt_idle *idle; /* of this rank, for who walks its gaps again (idle.h) */
 };
 
 /* Of a whole trace. */

@@ -147,6 +147,11 @@ enum rkt_status rkt_idle_create(const struct rkt_rank_trace *trace, struct rkt_i
     return RKT_OK;
 }
 
+void rkt_idle_rewind(struct rkt_idle *idle)
+{
+    idle->last_gap_end_ns = INT64_MIN;
+}
+
 void rkt_idle_destroy(struct rkt_idle *idle)
 {
     if (!idle)

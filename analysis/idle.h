@@ -20,6 +20,9 @@ enum rkt_status rkt_idle_create(const struct rkt_rank_trace *trace, struct rkt_i
                                 struct rkt_error *err);
 void rkt_idle_destroy(struct rkt_idle *idle); /* NULL is fine */
 
+/* The next gap may be any: for another walk from the start. */
+void rkt_idle_rewind(struct rkt_idle *idle);
+
 /* Takes a piece of the gap; pieces come in order and tile it. */
 typedef enum rkt_status (*rkt_idle_piece_fn)(void *ctx, int64_t start_ns, int64_t end_ns,
                                              enum rkt_idle_cause cause);

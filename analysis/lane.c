@@ -220,7 +220,7 @@ static enum rkt_status draft_and_make(const struct rkt_rank_trace *trace,
         memset(rank->steps[s].own_by_cause_ns, 0, sizeof(rank->steps[s].own_by_cause_ns));
     }
     draft->start_ns = rank->steps[0].window.start_ns;
-    status = trace->has_gpu ? rkt_lane_draft_gpu(trace, draft, ends_ns)
+    status = trace->has_gpu ? rkt_lane_draft_gpu(trace, rank, draft, ends_ns)
                             : rkt_lane_draft_host(trace, rank, draft, ends_ns);
     if (status == RKT_OK)
         status = add_step_ends(draft, rank->step_count, ends_ns);

@@ -37,7 +37,7 @@ struct rkt_lane_item {
 };
 
 /*
- * Makes trace->lane of a whole trace with steps: one STEP_END for each step of `rank`, and sets the
+ * Makes trace->lane of a whole trace with steps, and with rank->activity where it has GPU work: one STEP_END for each step of `rank`, and sets the
  * steps' own work. Neither posts nor joins outside the steps are in it. RKT_ERR_NOMEM only.
  */
 enum rkt_status rkt_lane_find(struct rkt_rank_trace *trace, struct rkt_rank_result *rank,

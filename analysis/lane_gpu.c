@@ -10,6 +10,7 @@
  */
 #include <stdlib.h>
 
+#include "analysis/activity.h"
 #include "analysis/idle.h"
 #include "analysis/lane_parts.h"
 #include "analysis/layer.h"
@@ -214,30 +215,14 @@ static enum rkt_status sweep(const struct finder *finder, struct rkt_layer layer
 }
 
 /* Compute, else copies, else why the device had neither: communication is not of the lane. */
-static enum rkt_status find_pieces(const struct finder *finder)
+static enum rkt_status find_pieces(const struct finder *finder, const struct rkt_activity *activity)
 {
-    const struct rkt_rank_trace *trace = finder->trace;
-    struct rkt_interval_set compute = {0};
-    struct rkt_interval_set copies = {0};
-    struct rkt_layer layers[2] = {{&compute, 0}, {&copies, 0}};
-    struct rkt_idle *idle = NULL;
-    enum rkt_status status = rkt_idle_create(trace, &idle, NULL);
+    struct rkt_layer layers[2] = {{&activity->compute, 0}, {&activity->copy, 0}};
 
-    for (size_t i = 0; i < trace->work_count && status == RKT_OK; i++) {
-        const struct rkt_work *work = &trace->works[i];
-
-        if (work->work_class != RKT_WORK_COMM)
-            status = rkt_interval_set_add(work->work_class == RKT_WORK_COMPUTE ? &compute : &copies,
-                                          work->start_ns, work->end_ns);
-    }
-    rkt_interval_set_normalise(&compute);
-    rkt_interval_set_normalise(&copies);
-    if (status == RKT_OK && trace->work_count > 0)
-        status = sweep(finder, layers, idle);
-    rkt_idle_destroy(idle);
-    rkt_interval_set_release(&compute);
-    rkt_interval_set_release(&copies);
-    return status;
+    if (finder->trace->work_count == 0)
+        return RKT_OK;
+    rkt_idle_rewind(activity->idle);
+    return sweep(finder, layers, activity->idle);
 }
 
 /* ---- joins ---- */
@@ -359,14 +344,15 @@ static enum rkt_status walk_works(const struct finder *finder, int64_t *ends_ns)
     return status;
 }
 
-enum rkt_status rkt_lane_draft_gpu(const struct rkt_rank_trace *trace, struct rkt_lane_draft *draft,
+enum rkt_status rkt_lane_draft_gpu(const struct rkt_rank_trace *trace,
+                                   const struct rkt_rank_result *rank, struct rkt_lane_draft *draft,
                                    int64_t *ends_ns)
 {
     struct finder finder = {.trace = trace, .draft = draft};
     enum rkt_status status;
 
     find_streams(&finder);
-    status = find_pieces(&finder);
+    status = find_pieces(&finder, rank->activity);
     if (status == RKT_OK)
         status = find_ends(&finder);
     if (status == RKT_OK)

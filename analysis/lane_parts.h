@@ -60,7 +60,8 @@ struct rkt_lane_draft {
 
 /* All but the ends of steps, which are later than all else of their step; ends_ns has the earliest
  * that each may have. RKT_ERR_NOMEM only. */
-enum rkt_status rkt_lane_draft_gpu(const struct rkt_rank_trace *trace, struct rkt_lane_draft *draft,
+enum rkt_status rkt_lane_draft_gpu(const struct rkt_rank_trace *trace,
+                                   const struct rkt_rank_result *rank, struct rkt_lane_draft *draft,
                                    int64_t *ends_ns);
 enum rkt_status rkt_lane_draft_host(const struct rkt_rank_trace *trace,
                                     const struct rkt_rank_result *rank,

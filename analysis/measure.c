@@ -139,26 +139,27 @@ static enum rkt_status measure_steps(struct rkt_rank_result *rank, struct rkt_er
 static enum rkt_status measure_gpu(struct rkt_rank_result *rank, struct rkt_interval_set *exposed,
                                    struct rkt_arena *arena, struct rkt_error *err)
 {
-    struct rkt_activity *activity;
-    enum rkt_status status = rkt_activity_create(rank->trace, &activity, err);
+    enum rkt_status status = rkt_activity_create(rank->trace, &rank->activity, err);
 
-    if (status != RKT_OK)
-        return status;
-    rank->activity = activity;
-    status = measure_run(rank, err);
+    if (status == RKT_OK)
+        status = measure_run(rank, err);
     if (status == RKT_OK)
         status = measure_outside(rank, err);
     if (status == RKT_OK)
         status = measure_steps(rank, err);
-    if (status == RKT_OK && rkt_exposed_find(activity, exposed) != RKT_OK)
+    if (status == RKT_OK && rkt_exposed_find(rank->activity, exposed) != RKT_OK)
         status = rkt_fail(err, RKT_ERR_NOMEM, "no memory for exposed communication");
     if (status == RKT_OK)
         status = rkt_rank_tables_make(rank, arena, &rank->tables, err);
     if (status == RKT_OK)
         status = rkt_find_places(rank, arena, &rank->places, err);
-    rank->activity = NULL;
-    rkt_activity_destroy(activity);
     return status;
+}
+
+void rkt_measure_end(struct rkt_rank_result *rank)
+{
+    rkt_activity_destroy(rank->activity);
+    rank->activity = NULL;
 }
 
 static enum rkt_status measure_host(struct rkt_rank_result *rank, struct rkt_arena *arena,

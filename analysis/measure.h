@@ -17,11 +17,14 @@
 
 /*
  * Fills rank->run, ->outside, the steps' windows and overlaps, and ->tables, which are the arena's;
- * rank->trace is whole. `exposed` is the caller's (exposed.h); it stays empty where there is no GPU
+ * rank->trace is whole. rank->activity is there from then on, for what follows. `exposed` is the caller's (exposed.h); it stays empty where there is no GPU
  * work.
  */
 enum rkt_status rkt_measure_rank(struct rkt_rank_result *rank, struct rkt_interval_set *exposed,
                                  struct rkt_arena *arena, struct rkt_error *err);
+
+/* Lets go of rank->activity; also after a failure. */
+void rkt_measure_end(struct rkt_rank_result *rank);
 
 /* Back to a step of which the window is known, but not what was in all of it. */
 void rkt_leave_unmeasured(struct rkt_step_result *step);

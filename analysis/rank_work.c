@@ -55,6 +55,7 @@ enum rkt_status rkt_rank_work(const struct rkt_analysis_options *options,
         status = rkt_find_arrivals(trace, err);
     if (status == RKT_OK)
         status = rkt_lane_find(trace, rank, err);
+    rkt_measure_end(rank);
     if (status != RKT_OK)
         return status;
     rank->exposed = &loaded->exposed;

@@ -185,7 +185,7 @@ struct rkt_wait_check {
 struct rkt_rank_result {
     uint32_t rank;
     struct rkt_rank_trace *trace;           /* may be thin: rkt_trace_open gives the whole one */
-    const struct rkt_activity *activity;    /* while the rank is measured; NULL in host view */
+    struct rkt_activity *activity;          /* while the rank is worked on; NULL in host view */
     const struct rkt_host_view *host_view;  /* while it is measured; NULL with GPU records */
     const struct rkt_interval_set *exposed; /* exposed.h; NULL where nothing was measured */
     const struct rkt_name_times *names;     /* of what the rank did, by step; never printed */

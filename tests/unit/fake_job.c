@@ -3,9 +3,11 @@
 
 #include <stdio.h>
 
+#include "analysis/activity.h"
 #include "analysis/analysis.h"
 #include "analysis/arrival.h"
 #include "analysis/lane.h"
+#include "analysis/measure.h"
 #include "analysis/stages.h"
 #include "analysis/time_sort.h"
 #include "rkt_test.h"
@@ -183,7 +185,9 @@ void fake_job_find_in(struct fake_run *run)
             rkt_time_sort(trace->works, trace->work_count, sizeof(*trace->works), RKT_BY_START_END),
             RKT_OK);
         assert_rkt_ok(rkt_find_arrivals(trace, &err), err);
+        assert_rkt_ok(rkt_activity_create(trace, &result->ranks[r].activity, &err), err);
         assert_rkt_ok(rkt_lane_find(trace, &result->ranks[r], &err), err);
+        rkt_measure_end(&result->ranks[r]);
     }
     fake_match(run);
     assert_rkt_ok(rkt_find_straggler(result, &run->arena, &err), err);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "analysis/activity.h"
 #include "analysis/arrival.h"
 #include "analysis/lane.h"
+#include "analysis/measure.h"
 #include "analysis/time_sort.h"
 #include "fake_run.h"
 #include "rkt_random.h"
@@ -60,7 +62,9 @@ static const struct rkt_step_result *find(struct fake_run *run, int64_t end_us)
             rank->trace->works[i].step = 0;
     }
     assert_rkt_ok(rkt_find_arrivals(rank->trace, &err), err);
+    assert_rkt_ok(rkt_activity_create(rank->trace, &rank->activity, &err), err);
     assert_rkt_ok(rkt_lane_find(rank->trace, rank, &err), err);
+    rkt_measure_end(rank);
     return &rank->steps[0];
 }
 

@@ -341,6 +341,7 @@ static void measure(struct fake_run *run, bool is_thin)
 
     rank->trace->has_gpu = true;
     assert_rkt_ok(rkt_measure_rank(rank, &exposed, &run->arena, &err), err);
+    rkt_measure_end(rank);
     rank->exposed = &exposed;
     if (is_thin)
         assert_rkt_ok(rkt_rank_trace_thin(rank->trace, &err), err);
