@@ -7,6 +7,7 @@
 #include "analysis/key_table.h"
 #include "analysis/name_times.h"
 #include "analysis/row_list.h"
+#include "analysis/segment.h"
 #include "analysis/step_table.h"
 
 #define NO_BATCH UINT32_MAX
@@ -154,6 +155,109 @@ static bool add_ranks(struct finder *finder)
     return is_done;
 }
 
+/* ---- operators ---- */
+
+/* Those of the joined table, by name. */
+struct operators {
+    const struct rkt_table *table;
+    struct rkt_strtab *names;
+    size_t *row_of_name; /* SIZE_MAX: none */
+};
+
+/* Every step in a batch has a segment of its own on every rank; then each is a batch. */
+static bool steps_stand_apart(const struct finder *finder)
+{
+    for (size_t row = 0; row < finder->steps->row_count; row++) {
+        for (size_t r = 0; r < finder->steps->rank_count; r++) {
+            const struct rkt_step_result *step = finder->steps->rows[row].by_rank[r].step;
+
+            if (step && finder->batch_of_row[row] != NO_BATCH &&
+                step - finder->result->ranks[r].steps >= RKT_SEGMENT_STEPS)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* The row of all ranks that one of a rank is in; SIZE_MAX. */
+static size_t joined_row(const struct operators *operators, const struct rkt_row *row)
+{
+    uint32_t name = rkt_strtab_intern(operators->names, row->name, strlen(row->name));
+    size_t at = name <= operators->table->row_count ? operators->row_of_name[name] : SIZE_MAX;
+
+    if (at == SIZE_MAX || strcmp(operators->table->rows[at].kind, row->kind) != 0)
+        return SIZE_MAX;
+    return at;
+}
+
+/* Tables of one rank have a row for each operator in each segment. */
+static void add_operators(struct finder *finder, const struct operators *operators, size_t r)
+{
+    const struct rkt_rank_result *rank = &finder->result->ranks[r];
+    size_t row_count = rank->tables ? rank->tables->of[RKT_TABLE_OPERATORS].row_count : 0;
+
+    place_steps(finder, r);
+    for (size_t i = 0; i < row_count; i++) {
+        const struct rkt_row *row = &rank->tables->of[RKT_TABLE_OPERATORS].rows[i];
+        bool is_step = row->segment < RKT_SEGMENT_STEPS && row->segment < rank->step_count;
+        uint32_t batch = is_step ? finder->batch_of_step[row->segment] : NO_BATCH;
+        size_t at = batch != NO_BATCH ? joined_row(operators, row) : SIZE_MAX;
+
+        if (at == SIZE_MAX)
+            continue;
+        rkt_row_add(&finder->batches->device[at][batch], row->values[RKT_OPERATOR_SELF_DEVICE]);
+        rkt_row_add(&finder->batches->host[at][batch], row->values[RKT_OPERATOR_SELF_HOST]);
+    }
+}
+
+/* Of rows with one name and two kinds the first has it. */
+static bool place_operators(struct finder *finder, const struct operators *operators,
+                            struct rkt_arena *arena)
+{
+    struct rkt_batches *batches = finder->batches;
+
+    for (size_t i = 0; i <= operators->table->row_count; i++)
+        operators->row_of_name[i] = SIZE_MAX;
+    for (size_t i = 0; i < operators->table->row_count; i++) {
+        const char *text = operators->table->rows[i].name;
+        uint32_t name = rkt_strtab_intern(operators->names, text, strlen(text));
+
+        batches->device[i] = RKT_ARENA_ARRAY(arena, int64_t, batches->count);
+        batches->host[i] = RKT_ARENA_ARRAY(arena, int64_t, batches->count);
+        if (!batches->device[i] || !batches->host[i] || name > operators->table->row_count)
+            return false;
+        if (operators->row_of_name[name] == SIZE_MAX)
+            operators->row_of_name[name] = i;
+    }
+    return true;
+}
+
+static bool find_operators(struct finder *finder, struct rkt_arena *arena)
+{
+    const struct rkt_table *table = &finder->result->tables->of[RKT_TABLE_OPERATORS];
+    struct operators operators = {
+        .table = table,
+        .names = rkt_strtab_create(),
+        .row_of_name = calloc(table->row_count + 1, sizeof(*operators.row_of_name)),
+    };
+    bool is_done;
+
+    finder->batches->device = RKT_ARENA_ARRAY(arena, int64_t *, table->row_count + 1);
+    finder->batches->host = RKT_ARENA_ARRAY(arena, int64_t *, table->row_count + 1);
+    is_done = operators.names && operators.row_of_name && finder->batches->device &&
+              finder->batches->host;
+    if (is_done && steps_stand_apart(finder)) {
+        is_done = place_operators(finder, &operators, arena);
+        for (size_t r = 0; r < finder->result->rank_count && is_done; r++) {
+            if (!finder->result->ranks[r].is_set_apart)
+                add_operators(finder, &operators, r);
+        }
+    }
+    rkt_strtab_destroy(operators.names);
+    free(operators.row_of_name);
+    return is_done;
+}
+
 /* ---- all of it ---- */
 
 static bool has_names(const struct rkt_result *result)
@@ -189,7 +293,8 @@ static enum rkt_status find(struct finder *finder, struct rkt_arena *arena, stru
         status = RKT_ERR_NOMEM;
     if (status == RKT_OK) {
         divide(finder);
-        if (finder->batches->count > 0 && (!place_kernels(finder, arena) || !add_ranks(finder)))
+        if (finder->batches->count > 0 &&
+            (!place_kernels(finder, arena) || !add_ranks(finder) || !find_operators(finder, arena)))
             status = RKT_ERR_NOMEM;
     }
     if (status == RKT_OK && finder->batches->count > 0)

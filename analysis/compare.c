@@ -10,7 +10,7 @@
 
 #define WHY_FEW "fewer than 5 steady steps have it"
 #define WHY_FEW_BATCHES "fewer than 5 batches of steady steps have it"
-#define WHY_SMALL "under 0.1 % of the kernels' time: it is not judged"
+#define WHY_SMALL "under 0.1 % of all such time: it is not judged"
 #define WHY_WAITS "waiting is in it: collectives have their transfers compared"
 #define WHY_CHANCE "of so many kernels, one may differ as much by chance"
 #define WHY_CLOCKS "not distinguishable: the clocks may be off by as much"
@@ -120,7 +120,7 @@ static void fill_kernel_side(struct rkt_name_change *change, int side,
     double parts = parts_of(run);
 
     change->name = use->name;
-    change->is_comm = use->is_comm;
+    change->kind = use->kind;
     change->bytes = RKT_NA;
     change->sides[side].is_there = true;
     change->sides[side].count = (double)use->count / parts;
@@ -138,7 +138,6 @@ static void fill_collective_side(struct rkt_name_change *change, int side,
 
     change->name = use->func;
     change->is_collective = true;
-    change->is_comm = true;
     change->bytes = use->bytes;
     change->sides[side].is_there = true;
     change->sides[side].count = (double)use->step_count_in / steps;
@@ -150,7 +149,7 @@ static int order_of_kernels(const struct rkt_kernel_use *a, const struct rkt_ker
 {
     int order = strcmp(a->name, b->name);
 
-    return order != 0 ? order : a->is_comm - b->is_comm;
+    return order != 0 ? order : (int)a->kind - (int)b->kind;
 }
 
 static int order_of_collectives(const struct rkt_collective_use *a,
@@ -177,11 +176,11 @@ static const char *why_not_judged(const struct rkt_comparison *comparison,
 
     if (comparison->why_not_alike[0] != '\0')
         return comparison->why_not_alike;
-    if (change->is_comm)
+    if (change->kind == RKT_USE_COMM)
         return WHY_WAITS;
     if (isnan(change->of_step.low))
         return WHY_FEW_BATCHES;
-    return both_ns < RKT_JUDGED_SHARE_MIN * comparison->kernels_ns ? WHY_SMALL : "";
+    return both_ns < RKT_JUDGED_SHARE_MIN * comparison->use_ns[change->kind] ? WHY_SMALL : "";
 }
 
 static enum rkt_status look_at_kernel(const struct rkt_comparison *comparison,
@@ -198,29 +197,41 @@ static enum rkt_status look_at_kernel(const struct rkt_comparison *comparison,
     return status;
 }
 
-/* All together: of many kernels some differ by chance. */
-static enum rkt_status judge_kernels(struct rkt_comparison *comparison, struct rkt_error *err)
+static bool is_judged(const struct rkt_name_change *change, bool is_of_operators)
 {
-    double *p = calloc(comparison->name_count + 1, sizeof(*p));
+    return !isnan(change->p) && rkt_use_is_of_operator(change->kind) == is_of_operators;
+}
+
+/* All together: of many kernels some differ by chance. `p` is room. */
+static void judge(struct rkt_comparison *comparison, bool is_of_operators, double *p)
+{
+    size_t *count = &comparison->judged_counts[is_of_operators];
     double limit;
 
-    if (!p)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to judge %zu kernels",
-                        comparison->name_count);
     for (size_t i = 0; i < comparison->name_count; i++) {
-        if (!isnan(comparison->names[i].p))
-            p[comparison->judged_count++] = comparison->names[i].p;
+        if (is_judged(&comparison->names[i], is_of_operators))
+            p[(*count)++] = comparison->names[i].p;
     }
-    limit = rkt_holm_limit(p, comparison->judged_count);
-    free(p);
+    limit = rkt_holm_limit(p, *count);
     for (size_t i = 0; i < comparison->name_count; i++) {
         struct rkt_name_change *change = &comparison->names[i];
 
-        if (isnan(change->p))
+        if (!is_judged(change, is_of_operators))
             continue;
         change->is_real = change->p <= limit && excludes_zero(&change->of_step);
         change->why_not = change->is_real ? "" : WHY_CHANCE;
     }
+}
+
+static enum rkt_status judge_names(struct rkt_comparison *comparison, struct rkt_error *err)
+{
+    double *p = calloc(comparison->name_count + 1, sizeof(*p));
+
+    if (!p)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory to judge %zu names", comparison->name_count);
+    judge(comparison, false, p);
+    judge(comparison, true, p);
+    free(p);
     return RKT_OK;
 }
 
@@ -247,7 +258,7 @@ static enum rkt_status merge_kernels(struct rkt_comparison *comparison, struct r
             status =
                 look_at_kernel(comparison, &a->kernels[i - 1], &b->kernels[j - 1], change, err);
     }
-    return status == RKT_OK ? judge_kernels(comparison, err) : status;
+    return status == RKT_OK ? judge_names(comparison, err) : status;
 }
 
 /* Per step and rank. */
@@ -256,13 +267,16 @@ static double step_ns_of(const struct rkt_compare_run *run, const struct rkt_ker
     return (double)use->total_ns / parts_of(run);
 }
 
-static double compute_ns_of(const struct rkt_compare_run *run)
+static void add_uses(const struct rkt_compare_run *run, double *use_ns)
 {
-    double sum_ns = 0;
-
     for (size_t i = 0; i < run->kernel_count; i++)
-        sum_ns += run->kernels[i].is_comm ? 0 : step_ns_of(run, &run->kernels[i]);
-    return sum_ns;
+        use_ns[run->kernels[i].kind] += step_ns_of(run, &run->kernels[i]);
+}
+
+/* Of a kernel; operators have the same time once more. */
+static double kernel_ns_of(const struct rkt_compare_run *run, const struct rkt_kernel_use *use)
+{
+    return rkt_use_is_of_operator(use->kind) ? 0 : step_ns_of(run, use);
 }
 
 double rkt_common_share(const struct rkt_compare_run *a, const struct rkt_compare_run *b)
@@ -272,13 +286,13 @@ double rkt_common_share(const struct rkt_compare_run *a, const struct rkt_compar
     size_t j = 0;
 
     for (size_t i = 0; i < b->kernel_count; i++)
-        all_ns += step_ns_of(b, &b->kernels[i]);
+        all_ns += kernel_ns_of(b, &b->kernels[i]);
     for (size_t i = 0; i < a->kernel_count; i++) {
-        all_ns += step_ns_of(a, &a->kernels[i]);
+        all_ns += kernel_ns_of(a, &a->kernels[i]);
         while (j < b->kernel_count && order_of_kernels(&b->kernels[j], &a->kernels[i]) < 0)
             j++;
         if (j < b->kernel_count && order_of_kernels(&b->kernels[j], &a->kernels[i]) == 0)
-            common_ns += step_ns_of(a, &a->kernels[i]) + step_ns_of(b, &b->kernels[j]);
+            common_ns += kernel_ns_of(a, &a->kernels[i]) + kernel_ns_of(b, &b->kernels[j]);
     }
     return all_ns > 0 ? common_ns / all_ns : (double)NAN;
 }
@@ -365,10 +379,11 @@ enum rkt_status rkt_compare(const struct rkt_compare_run *before,
 {
     struct rkt_comparison comparison = {.runs = {before, after},
                                         .why_not_alike = rkt_why_not_alike(before, after),
-                                        .common_share = rkt_common_share(before, after),
-                                        .kernels_ns = compute_ns_of(before) + compute_ns_of(after)};
+                                        .common_share = rkt_common_share(before, after)};
     enum rkt_status status = RKT_OK;
 
+    add_uses(before, comparison.use_ns);
+    add_uses(after, comparison.use_ns);
     for (int m = 0; m < RKT_METRIC_COUNT && status == RKT_OK; m++)
         status = compare_metric(&comparison, (enum rkt_metric)m, err);
     if (status == RKT_OK)

@@ -33,17 +33,17 @@ const char *rkt_run_factor_name(enum rkt_run_factor factor); /* as in JSON */
 double rkt_run_factor_of(const struct rkt_compare_run *run, enum rkt_run_factor factor);
 
 /*
- * A kernel, or collectives of one function and size; sides[0] before, [1] after.
+ * A kernel, an operator's self time, or collectives of one function and size; sides[0] before, [1] after.
  *
  * Of many kernels some differ by chance. So those are judged that both runs have, with at least 0.1 % of the
  * kernels' time and 5 batches of steps in each, all together by Holm's rule (rank_sum.h): where the runs
- * are equal, with 95 % none of them is real.
+ * are equal, with 95 % none of them is real. Operators likewise.
  */
 struct rkt_name_change {
     const char *name;
     bool is_collective;
-    bool is_comm;
-    int64_t bytes; /* of a collective; RKT_NA */
+    enum rkt_use_kind kind; /* not of a collective */
+    int64_t bytes;          /* of a collective; RKT_NA */
     struct {
         bool is_there;
         double count;     /* per step, of a kernel also per rank, as step_ns */
@@ -59,14 +59,28 @@ struct rkt_name_change {
     const char *why_not; /* "" where it is, and of a collective */
 };
 
+/* Names stand in three lists. */
+enum rkt_name_list {
+    RKT_LIST_KERNELS,
+    RKT_LIST_OPERATORS,
+    RKT_LIST_COLLECTIVES
+};
+
+static inline enum rkt_name_list rkt_name_list_of(const struct rkt_name_change *change)
+{
+    if (change->is_collective)
+        return RKT_LIST_COLLECTIVES;
+    return rkt_use_is_of_operator(change->kind) ? RKT_LIST_OPERATORS : RKT_LIST_KERNELS;
+}
+
 struct rkt_comparison {
     const struct rkt_compare_run *runs[2];
     const char *why_not_alike; /* "" where they are */
     struct rkt_metric_change metrics[RKT_METRIC_COUNT];
     struct rkt_name_change *names; /* by size of difference_ns, largest first */
     size_t name_count;
-    size_t judged_count; /* kernels */
-    double kernels_ns;   /* of those that compute, per step and rank, both runs together */
+    size_t judged_counts[2];      /* kernels, then operators' times */
+    double use_ns[RKT_USE_COUNT]; /* per step and rank, both runs together */
     double common_share; /* of the kernels' time, both runs: in kernels that both have; NAN */
 };
 

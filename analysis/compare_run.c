@@ -31,6 +31,14 @@ struct kernel {
     size_t batch_count;
 };
 
+/* Of an operator: what it took on the device, and of the host. */
+struct operator_row {
+    const char *name;
+    int64_t count;
+    struct kernel self[2];
+};
+static const enum rkt_use_kind SELF_KINDS[] = {RKT_USE_OPERATOR_DEVICE, RKT_USE_OPERATOR_HOST};
+
 struct reader {
     struct rkt_compare_run *run;
     bool is_report;
@@ -44,6 +52,7 @@ struct reader {
     struct rkt_step_cell cell; /* that is being read, likewise the next three */
     struct rkt_step_gain gain;
     struct kernel kernel;
+    struct operator_row operator_row;
     struct collective collective;
     const char *func; /* the last one in the arena */
     struct rkt_compare_steps steps;
@@ -222,14 +231,18 @@ static enum rkt_status take_list_value(struct reader *reader, const struct rkt_j
     const struct {
         const char *form;
         int64_t *number;
-    } NUMBERS[] = {{"replay.steps[].number", &reader->gain.number},
-                   {"replay.steps[].gain_ns", &reader->gain.gain_ns},
-                   {"tables.kernels[].count", &reader->kernel.use.count},
-                   {"tables.kernels[].total_ns", &reader->kernel.use.total_ns},
-                   {"collectives[].bytes", &reader->collective.bytes},
-                   {"collectives[].transfer_ns", &reader->collective.transfer_ns},
-                   {"collectives[].step_index", &reader->collective.step_index},
-                   {"collectives[].expected_count", &reader->collective.member_count}};
+    } NUMBERS[] = {
+        {"replay.steps[].number", &reader->gain.number},
+        {"replay.steps[].gain_ns", &reader->gain.gain_ns},
+        {"tables.kernels[].count", &reader->kernel.use.count},
+        {"tables.kernels[].total_ns", &reader->kernel.use.total_ns},
+        {"tables.operators[].count", &reader->operator_row.count},
+        {"tables.operators[].self_device_ns", &reader->operator_row.self[0].use.total_ns},
+        {"tables.operators[].self_host_ns", &reader->operator_row.self[1].use.total_ns},
+        {"collectives[].bytes", &reader->collective.bytes},
+        {"collectives[].transfer_ns", &reader->collective.transfer_ns},
+        {"collectives[].step_index", &reader->collective.step_index},
+        {"collectives[].expected_count", &reader->collective.member_count}};
 
     for (size_t i = 0; i < sizeof(NUMBERS) / sizeof(NUMBERS[0]); i++) {
         if (strcmp(form, NUMBERS[i].form) == 0) {
@@ -240,9 +253,11 @@ static enum rkt_status take_list_value(struct reader *reader, const struct rkt_j
     if (value->type != RKT_JSON_TEXT)
         return RKT_OK;
     if (strcmp(form, "tables.kernels[].kind") == 0)
-        reader->kernel.use.is_comm = strcmp(value->text, "comm") == 0;
+        reader->kernel.use.kind = strcmp(value->text, "comm") == 0 ? RKT_USE_COMM : RKT_USE_COMPUTE;
     else if (strcmp(form, "tables.kernels[].name") == 0)
         return keep_text(reader, value->text, &reader->kernel.use.name, err);
+    else if (strcmp(form, "tables.operators[].name") == 0)
+        return keep_text(reader, value->text, &reader->operator_row.name, err);
     else if (strcmp(form, "collectives[].func") == 0) {
         enum rkt_status status = keep_text(reader, value->text, &reader->func, err);
 
@@ -269,6 +284,8 @@ static void begin_member(struct reader *reader, const char *form)
         reader->gain = (struct rkt_step_gain){.gain_ns = RKT_NA};
     } else if (strcmp(form, "tables.kernels[]") == 0) {
         reader->kernel = (struct kernel){.use = {.name = NULL}};
+    } else if (strcmp(form, "tables.operators[]") == 0) {
+        reader->operator_row = (struct operator_row){.name = NULL};
     } else if (strcmp(form, "collectives[]") == 0) {
         reader->collective = (struct collective){
             .bytes = RKT_NA, .transfer_ns = RKT_NA, .step_index = RKT_NA, .member_count = RKT_NA};
@@ -294,6 +311,32 @@ static void end_rank(struct reader *reader)
     reader->rank_counts[reader->rank_is_apart]++;
 }
 
+/* What says neither how often nor how long it was is none. */
+static bool add_kernel(struct reader *reader, const struct kernel *kernel)
+{
+    if (!kernel->use.name || kernel->use.count == RKT_NA || kernel->use.total_ns == RKT_NA)
+        return true;
+    if (!rkt_array_reserve((void **)&reader->kernels, &reader->kernel_cap, reader->kernel_count + 1,
+                           sizeof(*reader->kernels)))
+        return false;
+    reader->kernels[reader->kernel_count++] = *kernel;
+    return true;
+}
+
+static bool add_operator(struct reader *reader)
+{
+    struct operator_row *row = &reader->operator_row;
+    bool is_added = true;
+
+    for (size_t i = 0; i < 2 && is_added; i++) {
+        row->self[i].use.name = row->name;
+        row->self[i].use.count = row->count;
+        row->self[i].use.kind = SELF_KINDS[i];
+        is_added = row->self[i].use.total_ns == 0 || add_kernel(reader, &row->self[i]);
+    }
+    return is_added;
+}
+
 static enum rkt_status end_member(struct reader *reader, const char *form, struct rkt_error *err)
 {
     struct rkt_compare_steps *steps = &reader->steps;
@@ -311,12 +354,10 @@ static enum rkt_status end_member(struct reader *reader, const char *form, struc
                                sizeof(*steps->gains)))
             return no_memory(err);
         steps->gains[steps->gain_count++] = reader->gain;
-    } else if (strcmp(form, "tables.kernels[]") == 0 && reader->kernel.use.name &&
-               reader->kernel.use.count != RKT_NA && reader->kernel.use.total_ns != RKT_NA) {
-        if (!rkt_array_reserve((void **)&reader->kernels, &reader->kernel_cap,
-                               reader->kernel_count + 1, sizeof(*reader->kernels)))
-            return no_memory(err);
-        reader->kernels[reader->kernel_count++] = reader->kernel;
+    } else if (strcmp(form, "tables.kernels[]") == 0) {
+        return add_kernel(reader, &reader->kernel) ? RKT_OK : no_memory(err);
+    } else if (strcmp(form, "tables.operators[]") == 0) {
+        return add_operator(reader) ? RKT_OK : no_memory(err);
     } else if (strcmp(form, "collectives[]") == 0 && reader->collective.func) {
         if (!rkt_array_reserve((void **)&reader->collectives, &reader->collective_cap,
                                reader->collective_count + 1, sizeof(*reader->collectives)))
@@ -329,9 +370,20 @@ static enum rkt_status end_member(struct reader *reader, const char *form, struc
 /* Of batches. */
 static bool take_batch(struct reader *reader, const struct rkt_json_value *value)
 {
-    struct kernel *kernel = &reader->kernel;
+    const struct {
+        const char *form;
+        struct kernel *kernel;
+    } LISTS[] = {
+        {"tables.kernels[].total_ns_by_batch[]", &reader->kernel},
+        {"tables.operators[].self_device_ns_by_batch[]", &reader->operator_row.self[0]},
+        {"tables.operators[].self_host_ns_by_batch[]", &reader->operator_row.self[1]},
+    };
 
-    if (strcmp(value->form, "tables.kernels[].total_ns_by_batch[]") == 0) {
+    for (size_t i = 0; i < sizeof(LISTS) / sizeof(LISTS[0]); i++) {
+        struct kernel *kernel = LISTS[i].kernel;
+
+        if (strcmp(value->form, LISTS[i].form) != 0)
+            continue;
         if (kernel->batch_count < RKT_BATCHES_MAX)
             kernel->batch_ns[kernel->batch_count++] = integer_or_na(value);
         return true;
@@ -374,7 +426,7 @@ static int compare_kernels(const void *a, const void *b)
     const struct rkt_kernel_use *y = &((const struct kernel *)b)->use;
     int order = strcmp(x->name, y->name);
 
-    return order != 0 ? order : x->is_comm - y->is_comm;
+    return order != 0 ? order : (int)x->kind - (int)y->kind;
 }
 
 static int compare_collectives(const void *a, const void *b)
@@ -539,57 +591,4 @@ void rkt_compare_run_release(struct rkt_compare_run *run)
 {
     rkt_arena_release(&run->arena);
     *run = (struct rkt_compare_run){0};
-}
-
-/* ---- names ---- */
-
-static const struct {
-    const char *name;
-    const char *title;
-    bool is_time;
-    int direction;
-} METRICS[RKT_METRIC_COUNT] = {
-    [RKT_METRIC_STEP] = {"step_ns", "step time", true, 1},
-    [RKT_METRIC_COMPUTE] = {"compute_ns", "computing", true, 0},
-    [RKT_METRIC_COMM_WAIT] = {"comm_wait_ns", "exposed comm, wait", true, 1},
-    [RKT_METRIC_COMM_TRANSFER] = {"comm_transfer_ns", "exposed comm, transfer", true, 1},
-    [RKT_METRIC_COMM_UNSPLIT] = {"comm_unsplit_ns", "exposed comm, unsplit", true, 1},
-    [RKT_METRIC_COPY] = {"copy_ns", "exposed copies", true, 1},
-    [RKT_METRIC_IDLE] = {"idle_ns", "idle", true, 1},
-    [RKT_METRIC_IDLE_SYNC] = {"idle_sync_ns", "  sync", true, 1},
-    [RKT_METRIC_IDLE_ALLOC] = {"idle_alloc_ns", "  alloc", true, 1},
-    [RKT_METRIC_IDLE_INPUT] = {"idle_input_ns", "  input", true, 1},
-    [RKT_METRIC_IDLE_HOST] = {"idle_host_ns", "  host", true, 1},
-    [RKT_METRIC_IDLE_LAUNCH] = {"idle_launch_ns", "  launch", true, 1},
-    [RKT_METRIC_IDLE_DEPENDENCY] = {"idle_dependency_ns", "  dependency", true, 1},
-    [RKT_METRIC_IDLE_DEVICE] = {"idle_device_ns", "  device", true, 1},
-    [RKT_METRIC_IDLE_UNKNOWN] = {"idle_unknown_ns", "  unknown", true, 1},
-    [RKT_METRIC_COMM_SHARE] = {"comm_share", "communication share", false, 1},
-    [RKT_METRIC_EXPOSED_SHARE] = {"exposed_share", "exposed share", false, 1},
-    [RKT_METRIC_OVERLAP] = {"overlap", "overlap", false, -1},
-    [RKT_METRIC_BACKWARD_OVERLAP] = {"backward_overlap", "overlap with backward", false, -1},
-    [RKT_METRIC_STRAGGLER] = {"straggler_loss", "largest gain of a rank", false, 1},
-    [RKT_METRIC_PARALLEL] = {"parallel", "parallel efficiency", false, -1},
-    [RKT_METRIC_BALANCE] = {"balance", "load balance", false, -1},
-    [RKT_METRIC_COMM_EFFICIENCY] = {"comm_efficiency", "communication eff.", false, -1},
-};
-
-const char *rkt_metric_name(enum rkt_metric metric)
-{
-    return METRICS[metric].name;
-}
-
-const char *rkt_metric_title(enum rkt_metric metric)
-{
-    return METRICS[metric].title;
-}
-
-bool rkt_metric_is_time(enum rkt_metric metric)
-{
-    return METRICS[metric].is_time;
-}
-
-int rkt_metric_direction(enum rkt_metric metric)
-{
-    return METRICS[metric].direction;
 }

@@ -54,10 +54,24 @@ bool rkt_metric_is_time(enum rkt_metric metric);      /* ns; else a ratio */
 /* Less of it is better (1), more is (-1), or neither (0: compute, whose share is what counts). */
 int rkt_metric_direction(enum rkt_metric metric);
 
-/* A kernel by name, over the steady steps and ranks. */
+/* What a name's time is of. */
+enum rkt_use_kind {
+    RKT_USE_COMPUTE, /* kernels */
+    RKT_USE_COMM,
+    RKT_USE_OPERATOR_DEVICE, /* self times of operators */
+    RKT_USE_OPERATOR_HOST,
+    RKT_USE_COUNT
+};
+
+static inline bool rkt_use_is_of_operator(enum rkt_use_kind kind)
+{
+    return kind == RKT_USE_OPERATOR_DEVICE || kind == RKT_USE_OPERATOR_HOST;
+}
+
+/* A kernel or an operator by name, over the steady steps and ranks. */
 struct rkt_kernel_use {
     const char *name;
-    bool is_comm;
+    enum rkt_use_kind kind;
     int64_t count;
     int64_t total_ns;
     struct rkt_sample
@@ -95,7 +109,7 @@ struct rkt_compare_run {
     bool has_straggler;
     int64_t straggler_rank; /* RKT_NA */
     const char *straggler_cause;
-    struct rkt_kernel_use *kernels; /* by name */
+    struct rkt_kernel_use *kernels; /* and operators, by name and kind */
     size_t kernel_count;
     struct rkt_collective_use *collectives; /* by function, then size */
     size_t collective_count;

@@ -92,6 +92,13 @@ static void put_side(struct rkt_json *json, const char *key, const struct rkt_na
     rkt_json_end(json);
 }
 
+static const char *const KINDS[RKT_USE_COUNT] = {
+    [RKT_USE_COMPUTE] = "compute",
+    [RKT_USE_COMM] = "comm",
+    [RKT_USE_OPERATOR_DEVICE] = "self_device",
+    [RKT_USE_OPERATOR_HOST] = "self_host",
+};
+
 static void put_name(struct rkt_json *json, const struct rkt_name_change *change)
 {
     rkt_json_begin_object(json, NULL);
@@ -99,7 +106,7 @@ static void put_name(struct rkt_json *json, const struct rkt_name_change *change
     if (change->is_collective)
         rkt_json_known(json, "bytes", change->bytes);
     else
-        rkt_json_text(json, "kind", change->is_comm ? "comm" : "compute");
+        rkt_json_text(json, "kind", KINDS[change->kind]);
     put_side(json, "before", change, 0);
     put_side(json, "after", change, 1);
     put_ns(json, "change_ns", change->difference_ns);
@@ -115,11 +122,11 @@ static void put_name(struct rkt_json *json, const struct rkt_name_change *change
 }
 
 static void put_names(struct rkt_json *json, const char *key,
-                      const struct rkt_comparison *comparison, bool is_collective)
+                      const struct rkt_comparison *comparison, enum rkt_name_list list)
 {
     rkt_json_begin_array(json, key);
     for (size_t i = 0; i < comparison->name_count; i++) {
-        if (comparison->names[i].is_collective == is_collective)
+        if (rkt_name_list_of(&comparison->names[i]) == list)
             put_name(json, &comparison->names[i]);
     }
     rkt_json_end(json);
@@ -146,9 +153,11 @@ static void put_comparison(struct rkt_json *json, const struct rkt_comparison *c
     for (int f = 0; f < RKT_FACTOR_COUNT; f++)
         put_factor(json, comparison, (enum rkt_run_factor)f);
     rkt_json_end(json);
-    rkt_json_u64(json, "judged_kernel_count", comparison->judged_count);
-    put_names(json, "kernels", comparison, false);
-    put_names(json, "collectives", comparison, true);
+    rkt_json_u64(json, "judged_kernel_count", comparison->judged_counts[0]);
+    rkt_json_u64(json, "judged_operator_count", comparison->judged_counts[1]);
+    put_names(json, "kernels", comparison, RKT_LIST_KERNELS);
+    put_names(json, "operators", comparison, RKT_LIST_OPERATORS);
+    put_names(json, "collectives", comparison, RKT_LIST_COLLECTIVES);
     rkt_json_end(json);
 }
 

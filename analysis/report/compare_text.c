@@ -160,6 +160,9 @@ static void print_name(const struct rkt_name_change *change, int columns, char t
 {
     char bytes[RKT_CELL_BYTES + 1] = "";
 
+    if (rkt_use_is_of_operator(change->kind))
+        (void)snprintf(bytes, sizeof(bytes), " (%s)",
+                       change->kind == RKT_USE_OPERATOR_HOST ? "host" : "device");
     if (change->is_collective)
         (void)snprintf(bytes, sizeof(bytes), " %s",
                        rkt_cell_bytes(change->bytes > 0 ? (uint64_t)change->bytes : 0).text);
@@ -216,33 +219,37 @@ static void print_kernel(const struct rkt_name_change *change, FILE *out)
         INTERVAL_COLUMNS, interval, change->is_real ? " *" : "  ", name);
 }
 
-static void print_heading(const struct rkt_comparison *comparison, bool is_collective, FILE *out)
+static void print_heading(const struct rkt_comparison *comparison, enum rkt_name_list list,
+                          FILE *out)
 {
-    if (is_collective) {
+    size_t judged = comparison->judged_counts[list == RKT_LIST_OPERATORS];
+
+    if (list == RKT_LIST_COLLECTIVES) {
         rkt_text_line(out,
                       "COLLECTIVES, transfers per step; those that changed most first (* is real)");
         (void)fprintf(out, "  %11s%11s%11s%11s   %s\n", "before", "after", "change", "of one",
                       "name");
         return;
     }
-    rkt_text_line(out, "KERNELS, per step and rank, medians; those that changed most first");
-    if (comparison->judged_count > 0)
+    rkt_text_line(out, "%s, per step and rank, medians; those that changed most first",
+                  list == RKT_LIST_OPERATORS ? "OPERATORS, self times" : "KERNELS");
+    if (judged > 0)
         rkt_text_line(out, "  * is real: more than chance makes of one of the %zu that were judged",
-                      comparison->judged_count);
+                      judged);
     (void)fprintf(out, "  %11s%11s%11s  %-*s   %s\n", "before", "after", "change", INTERVAL_COLUMNS,
                   "95 % interval", "name");
 }
 
-static void print_names(const struct rkt_comparison *comparison, size_t top, bool is_collective,
-                        FILE *out)
+static void print_names(const struct rkt_comparison *comparison, size_t top,
+                        enum rkt_name_list list, FILE *out)
 {
     size_t shown = 0;
 
-    print_heading(comparison, is_collective, out);
+    print_heading(comparison, list, out);
     for (size_t i = 0; i < comparison->name_count && shown < top; i++) {
-        if (comparison->names[i].is_collective != is_collective)
+        if (rkt_name_list_of(&comparison->names[i]) != list)
             continue;
-        if (is_collective)
+        if (list == RKT_LIST_COLLECTIVES)
             print_collective(&comparison->names[i], out);
         else
             print_kernel(&comparison->names[i], out);
@@ -251,6 +258,15 @@ static void print_names(const struct rkt_comparison *comparison, size_t top, boo
     if (shown == 0)
         rkt_text_line(out, "  none");
     (void)fputc('\n', out);
+}
+
+static bool has_operators(const struct rkt_comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->name_count; i++) {
+        if (rkt_name_list_of(&comparison->names[i]) == RKT_LIST_OPERATORS)
+            return true;
+    }
+    return false;
 }
 
 static void print_comparison(const struct rkt_comparison *comparison, size_t top, FILE *out)
@@ -263,8 +279,10 @@ static void print_comparison(const struct rkt_comparison *comparison, size_t top
         rkt_text_line(out, "  Note: %s", caution.text);
     (void)fputc('\n', out);
     print_metrics(comparison, out);
-    print_names(comparison, top, false, out);
-    print_names(comparison, top, true, out);
+    print_names(comparison, top, RKT_LIST_KERNELS, out);
+    if (has_operators(comparison))
+        print_names(comparison, top, RKT_LIST_OPERATORS, out);
+    print_names(comparison, top, RKT_LIST_COLLECTIVES, out);
 }
 
 /* ---- a series ---- */

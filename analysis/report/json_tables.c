@@ -15,10 +15,10 @@ static void put_derived(struct rkt_json *json, const struct rkt_derived *derived
 }
 
 /* None of what does not compute. */
-static void put_times(struct rkt_json *json, const struct rkt_batches *batches,
+static void put_times(struct rkt_json *json, const char *key, const struct rkt_batches *batches,
                       const int64_t *times_ns)
 {
-    rkt_json_begin_array(json, "total_ns_by_batch");
+    rkt_json_begin_array(json, key);
     for (size_t b = 0; times_ns && b < batches->count; b++)
         rkt_json_i64(json, NULL, times_ns[b]);
     rkt_json_end(json);
@@ -43,7 +43,14 @@ static void put_row(struct rkt_json *json, const struct rkt_table_form *form,
         rkt_json_known(json, NULL, row->by_rank[r]);
     rkt_json_end(json);
     if (table == &result->tables->of[RKT_TABLE_KERNELS] && result->batches)
-        put_times(json, result->batches, result->batches->kernels[row - table->rows]);
+        put_times(json, "total_ns_by_batch", result->batches,
+                  result->batches->kernels[row - table->rows]);
+    if (table == &result->tables->of[RKT_TABLE_OPERATORS] && result->batches) {
+        put_times(json, "self_device_ns_by_batch", result->batches,
+                  result->batches->device[row - table->rows]);
+        put_times(json, "self_host_ns_by_batch", result->batches,
+                  result->batches->host[row - table->rows]);
+    }
     rkt_json_end(json);
 }
 

@@ -46,6 +46,28 @@ static void put_rank(const struct fake_report *report, uint32_t rank, FILE *out)
                   report->step_source ? report->step_source : "marks");
 }
 
+static void put_batches(const struct fake_kernel *kernel, const char *key, FILE *out)
+{
+    (void)fprintf(out, ", \"%s\": [", key);
+    for (size_t b = 0; b < kernel->batch_count; b++)
+        (void)fprintf(out, "%s%" PRId64, b > 0 ? ", " : "", kernel->batch_ns[b]);
+    (void)fprintf(out, "]}");
+}
+
+static void put_operators(const struct fake_report *report, FILE *out)
+{
+    (void)fprintf(out, "\"operators\": [");
+    for (size_t i = 0; i < 2 && report->operators[i].name; i++) {
+        (void)fprintf(out,
+                      "%s{\"name\": \"%s\", \"count\": %" PRId64 ", \"self_host_ns\": 10"
+                      ", \"self_device_ns\": %" PRId64,
+                      i > 0 ? ", " : "", report->operators[i].name, report->operators[i].count,
+                      report->operators[i].total_ns);
+        put_batches(&report->operators[i], "self_device_ns_by_batch", out);
+    }
+    (void)fprintf(out, "]");
+}
+
 static void put_lists(const struct fake_report *report, FILE *out)
 {
     (void)fprintf(out, "\"replay\": {\"why_not\": \"\", \"steps\": [");
@@ -58,13 +80,13 @@ static void put_lists(const struct fake_report *report, FILE *out)
 
         (void)fprintf(out,
                       "%s{\"name\": \"%s\", \"kind\": \"compute\", \"count\": %" PRId64
-                      ", \"total_ns\": %" PRId64 ", \"total_ns_by_batch\": [",
+                      ", \"total_ns\": %" PRId64,
                       i > 0 ? ", " : "", kernel->name, kernel->count, kernel->total_ns);
-        for (size_t b = 0; b < kernel->batch_count; b++)
-            (void)fprintf(out, "%s%" PRId64, b > 0 ? ", " : "", kernel->batch_ns[b]);
-        (void)fprintf(out, "]}");
+        put_batches(kernel, "total_ns_by_batch", out);
     }
-    (void)fprintf(out, "]},\n\"collectives\": [");
+    (void)fprintf(out, "], ");
+    put_operators(report, out);
+    (void)fprintf(out, "},\n\"collectives\": [");
     for (size_t i = 0; i < 4 && report->collectives[i].func; i++) {
         for (size_t step = 0; step < report->step_count; step++)
             (void)fprintf(out,

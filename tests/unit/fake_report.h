@@ -46,6 +46,7 @@ struct fake_report {
     bool is_cut;
     size_t batch_count;                    /* as of kernels; 0: the report tells of none */
     struct fake_kernel kernels[4];         /* up to the first without a name */
+    struct fake_kernel operators[2];       /* likewise: on the device; of the host 10 ns in all */
     struct fake_collective collectives[4]; /* likewise: each once a step */
 };
 

@@ -58,6 +58,7 @@ static void each_step_is_a_batch_where_they_are_few(void **state)
         add(&run, 1, "gemm", step, 200);
     }
     add(&run, 1, "add", 2, 7);
+    fake_add_range(&run, 0, RKT_RANGE_CPU_OP, "mm", 2 * STEP_NS + 5, 2 * STEP_NS + 55);
     find(&run);
     assert_int_equal(run.result.batches->count, 3);
     assert_int_equal(run.result.batches->rank_count, 2);
@@ -68,6 +69,8 @@ static void each_step_is_a_batch_where_they_are_few(void **state)
     assert_int_equal(times_of(&run, "gemm")[2], 103 + 200);
     assert_int_equal(times_of(&run, "add")[1], 0);
     assert_int_equal(times_of(&run, "add")[2], 7);
+    assert_int_equal(run.result.batches->host[0][0], 0);
+    assert_int_equal(run.result.batches->host[0][1], 50);
     fake_run_release(&run);
 }
 
@@ -116,6 +119,59 @@ static void without_steps_or_names_there_are_none(void **state)
     fake_run_release(&run);
 }
 
+/* Of steps that tables keep apart. */
+static void check_operators(const struct fake_run *run, uint32_t steps)
+{
+    const struct rkt_batches *batches = run->result.batches;
+    const struct rkt_table *table = &run->result.tables->of[RKT_TABLE_OPERATORS];
+
+    assert_int_equal(table->row_count, NAMES);
+    for (size_t i = 0; i < table->row_count; i++) {
+        const int64_t *device = batches->device[i], *host = batches->host[i];
+        int64_t device_ns = 0, host_ns = 0;
+
+        if ((device && host) != (steps <= 16))
+            fail_msg("%u steps: operators have times, or lack them", steps);
+        if (!device || !host)
+            continue;
+        for (size_t b = 0; b < batches->count; b++) {
+            device_ns += device[b];
+            host_ns += host[b];
+        }
+        check_key_value(run->result.tables, RKT_TABLE_OPERATORS, table->rows[i].name,
+                        "self_device_ns", (double)device_ns);
+        check_key_value(run->result.tables, RKT_TABLE_OPERATORS, table->rows[i].name,
+                        "self_host_ns", (double)host_ns);
+    }
+}
+
+static void operators_have_times_in_each_of_a_few_steps(void **state)
+{
+    (void)state;
+    for (uint32_t steps = 5; steps <= 20; steps++) {
+        struct rkt_random random = {steps};
+        struct fake_run run;
+
+        fake_run_init_small(&run, 3, 512);
+        for (size_t r = 0; r < 3; r++) {
+            add_steps(&run, r, steps);
+            for (uint32_t i = 0; i < steps * 4; i++) {
+                int64_t start_ns = i * STEP_NS / 4 + (int64_t)rkt_random_below(&random, 100);
+                const char *name = NAME[i < NAMES ? i : rkt_random_below(&random, NAMES)];
+
+                fake_add_range(&run, r, RKT_RANGE_CPU_OP, name, start_ns, start_ns + 90);
+                add(&run, r, "gemm", i / 4, (int64_t)rkt_random_below(&random, 50));
+                run.traces[r].works[run.traces[r].work_count - 1].launch_start_ns = start_ns + 20;
+                run.traces[r].works[run.traces[r].work_count - 1].launch_end_ns = start_ns + 30;
+            }
+        }
+        run.result.ranks[2].is_set_apart = true;
+        find(&run);
+        check_operators(&run, steps);
+        fake_run_release(&run);
+    }
+}
+
 /* Names have other ids on each rank; one rank is set apart; collectives are in no batch. */
 static void batches_add_up_to_the_tables(void **state)
 {
@@ -157,6 +213,7 @@ int main(void)
         cmocka_unit_test(steps_stand_in_32_batches_that_are_alike),
         cmocka_unit_test(without_steps_or_names_there_are_none),
         cmocka_unit_test(batches_add_up_to_the_tables),
+        cmocka_unit_test(operators_have_times_in_each_of_a_few_steps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -246,7 +246,7 @@ static void kernels_are_judged_by_their_batches_all_together(void **state)
     before.batch_count = after.batch_count = 7;
     compare(&before, &after, &pair);
     gemm = name_of(&pair, "gemm", RKT_NA);
-    assert_int_equal(pair.comparison.judged_count, 2);
+    assert_int_equal(pair.comparison.judged_counts[0], 2);
     assert_near(gemm->sides[0].median_ns, 103);
     assert_near(gemm->of_step.value, -20);
     assert_true(gemm->of_step.low < -20 && gemm->of_step.high < 0);
@@ -268,6 +268,42 @@ static void kernels_are_judged_by_their_batches_all_together(void **state)
     compare(&before, &after, &pair);
     assert_false(name_of(&pair, "gemm", RKT_NA)->is_real);
     assert_non_null(strstr(name_of(&pair, "gemm", RKT_NA)->why_not, "different tools"));
+    release(&pair);
+}
+
+static const struct rkt_name_change *operator_of(const struct pair *pair, enum rkt_use_kind kind)
+{
+    for (size_t i = 0; i < pair->comparison.name_count; i++) {
+        if (pair->comparison.names[i].kind == kind)
+            return &pair->comparison.names[i];
+    }
+    fail_msg("no operator of kind %d", (int)kind);
+    return NULL;
+}
+
+/* As kernels, but apart from them: on the device it got slower, of the host there are no batches. */
+static void operators_are_compared_by_their_self_times(void **state)
+{
+    struct fake_report before = BEFORE, after = AFTER;
+    const struct rkt_name_change *device, *host;
+    struct pair pair;
+
+    (void)state;
+    before.operators[0] = (struct fake_kernel){"mm", 7, 700, 7, {92, 94, 96, 98, 100, 102, 104}};
+    after.operators[0] = (struct fake_kernel){"mm", 7, 910, 7, {120, 122, 124, 126, 128, 130, 132}};
+    before.batch_count = after.batch_count = 7;
+    compare(&before, &after, &pair);
+    device = operator_of(&pair, RKT_USE_OPERATOR_DEVICE);
+    host = operator_of(&pair, RKT_USE_OPERATOR_HOST);
+    assert_string_equal(device->name, "mm");
+    assert_int_equal(rkt_name_list_of(device), RKT_LIST_OPERATORS);
+    assert_near(device->of_step.value, 14);
+    assert_true(device->is_real);
+    assert_false(host->is_real);
+    assert_non_null(strstr(host->why_not, "fewer than 5"));
+    assert_int_equal(pair.comparison.judged_counts[0], 0);
+    assert_int_equal(pair.comparison.judged_counts[1], 1);
+    assert_near(pair.comparison.common_share, 700.0 / 770); /* of kernels, as without operators */
     release(&pair);
 }
 
@@ -416,6 +452,7 @@ int main(void)
         cmocka_unit_test(what_clocks_may_have_made_is_no_change),
         cmocka_unit_test(names_are_joined_and_the_largest_change_is_first),
         cmocka_unit_test(kernels_are_judged_by_their_batches_all_together),
+        cmocka_unit_test(operators_are_compared_by_their_self_times),
         cmocka_unit_test(runs_that_differ_in_kind_have_no_real_change),
         cmocka_unit_test(runs_without_steps_say_so),
         cmocka_unit_test(times_beyond_an_integer_are_not_rounded_into_one),
