@@ -78,23 +78,25 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 /* A number to divide by, again and again: to multiply is several times as fast. */
 struct divisor {
     uint64_t unit;
-    uint64_t inverse; /* 2^64 / unit, rounded up, for units of 32 bits; 0: not used */
+    uint64_t inverse; /* 2^64 / unit, rounded up; 0: the unit is 0 or 1 */
 };
 
 static struct divisor divisor_of(uint64_t unit)
 {
     struct divisor divisor = {unit, 0};
 
-    if (unit > 1 && unit <= UINT32_MAX)
+    if (unit > 1)
         divisor.inverse = UINT64_MAX / unit + 1;
     return divisor;
 }
 
+/* Exact for a multiple of the unit: what rounding adds is then less than 1. Of another number the
+ * result times the unit is not that number. */
 static inline uint64_t divide(uint64_t number, struct divisor by)
 {
-    if (number <= UINT32_MAX && by.inverse) /* then exact: what is rounded stays below 1 / unit */
-        return (uint64_t)((unsigned __int128)number * by.inverse >> 64);
-    return by.unit ? number / by.unit : 0;
+    if (by.inverse == 0)
+        return number * by.unit;
+    return (uint64_t)((unsigned __int128)number * by.inverse >> 64);
 }
 
 static inline bool is_multiple(uint64_t number, struct divisor of)

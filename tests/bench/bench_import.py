@@ -102,8 +102,8 @@ def main():
         one, packed, ranks, store = folder / "one.json", folder / "one.json.gz", folder / "ranks", folder / "out.rkt"
         megabytes = one.stat().st_size / 1e6
         subprocess.run([build / "tests" / "bench_import", one], check=True)
-        _, plain_s, plain_kib = run(merge, "-q", "-f", "--no-align", "-o", store, one)
-        _, packed_s, _ = run(merge, "-q", "-f", "--no-align", "-o", store, packed)
+        _, plain_s, plain_kib = run(merge, "-q", "-f", "-o", store, one)
+        _, packed_s, _ = run(merge, "-q", "-f", "-o", store, packed)
         print(f"bench=merge_one json_mb={megabytes:.1f} cpu_ms={plain_s * 1e3:.1f} json_mb_per_cpu_s={megabytes / plain_s:.0f} "
               f"gz_json_mb_per_cpu_s={megabytes / packed_s:.0f} peak_mib={plain_kib / 1024:.1f}")
         for python in pythons():

@@ -86,6 +86,39 @@ static void any_times_come_back(void **state)
     }
 }
 
+/* Also where numbers are as large as they can be, and next to a multiple of the unit. */
+static void the_unit_is_the_largest_that_divides_all(void **state)
+{
+    static const uint64_t UNITS[] = {2,
+                                     3,
+                                     7,
+                                     1000,
+                                     1024,
+                                     999983,
+                                     UINT64_C(0xffffffff),
+                                     UINT64_C(0x100000001),
+                                     UINT64_C(1000000000039),
+                                     UINT64_C(1) << 40};
+
+    (void)state;
+    for (size_t u = 0; u < sizeof(UNITS) / sizeof(UNITS[0]); u++) {
+        uint64_t most = INT64_MAX / UNITS[u];
+        uint64_t lengths[] = {2, 3, most, most - 1, 1};
+        struct rkt_event events[5];
+        uint64_t starts[5], durations[5];
+
+        for (size_t i = 0; i < 5; i++)
+            events[i] = kernel((uint32_t)i, 0, lengths[i] * UNITS[u]);
+        assert_int_equal(rkt_times_encode(events, 5, starts, durations), UNITS[u]);
+        for (size_t i = 0; i < 5; i++)
+            assert_int_equal(rkt_unzigzag(durations[i]), lengths[i]);
+        for (int off = -1; off <= 1; off += 2) {
+            events[4].end_ns = most * UNITS[u] + (uint64_t)(int64_t)off;
+            assert_in_range(rkt_times_encode(events, 5, starts, durations), 1, UNITS[u] - 1);
+        }
+    }
+}
+
 static void without_a_unit_starts_follow_starts(void **state)
 {
     struct rkt_event events[3] = {kernel(7, 0, 0), kernel(8, 0, 0), kernel(7, 0, 0)};
@@ -106,6 +139,7 @@ int main(void)
         cmocka_unit_test(whole_microseconds_are_divided),
         cmocka_unit_test(events_that_are_all_alike_have_a_unit_of_one),
         cmocka_unit_test(any_times_come_back),
+        cmocka_unit_test(the_unit_is_the_largest_that_divides_all),
         cmocka_unit_test(without_a_unit_starts_follow_starts),
     };
 
