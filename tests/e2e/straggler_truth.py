@@ -31,6 +31,7 @@ CAUSES = {
     "hidden-sync": "sync",
     "throttled": "compute",
 }
+KINDS = {"slow-compute": "slower", "throttled": "slower", "extra-work": "more kernels"}  # of compute
 HOST_FAULTS = ("slow-input", "slow-host", "launch-gaps", "device-alloc")
 
 
@@ -96,7 +97,9 @@ def judge(report, clean, truth):
         return False, False, None
     true_ns = step_ns(truth, numbers) - step_ns(clean, numbers)
     gain_ns = straggler["gain_ns"]
-    return (straggler["rank"] == fault["first_rank"], straggler["cause"] == CAUSES[fault["kind"]],
+    kind = straggler["compute"] and straggler["compute"]["kind"]
+    return (straggler["rank"] == fault["first_rank"],
+            straggler["cause"] == CAUSES[fault["kind"]] and kind == KINDS.get(fault["kind"]),
             None if gain_ns is None else gain_ns / true_ns - 1)
 
 
