@@ -107,8 +107,9 @@ static int64_t reach_ns(const struct narrower *at, int64_t local_ns)
 {
     struct edges prior = prior_at(at, local_ns);
     int64_t apart_ppb = at->rates.max_ppb - at->rates.min_ppb + 1;
+    __int128 reach = (__int128)(prior.upper_ns - prior.lower_ns + 1) * 2 * PPB / apart_ppb;
 
-    return (int64_t)((__int128)(prior.upper_ns - prior.lower_ns + 1) * 2 * PPB / apart_ppb);
+    return reach < (__int128)RKT_TIME_MAX_NS ? (int64_t)reach : (int64_t)RKT_TIME_MAX_NS;
 }
 
 /* Pins at which the prior holds stand before the first and behind the last. */
@@ -356,7 +357,7 @@ static enum rkt_status narrow_clock(const struct rkt_clock_solver *solver, size_
     struct narrower at = {.prior = &solver->parts->priors[clock], .rates = solver->rates[clock]};
     size_t picked_count;
 
-    if (!can_narrow(at.prior) || rkt_clock_solver_stamp_count(solver, clock) == 0)
+    if (!can_narrow(at.prior) || !rkt_clock_solver_is_bounded(solver, clock))
         return RKT_OK;
     picked_count = rkt_clock_solver_pick(solver, clock);
     at.pins = RKT_ARENA_ARRAY(solver->arena, struct rkt_clock_pin, picked_count + 2);

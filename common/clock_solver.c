@@ -164,12 +164,15 @@ static void remember(const struct rkt_clock_solver *solver, size_t clock,
     const struct rkt_align_info *prior = prior_of(solver, clock);
     int64_t moved_ns = solver->origin_ns[solver->parts->reference] - solver->origin_ns[clock];
     struct rkt_align_point point;
+    int64_t offset_ns;
 
     if (!prior)
         return;
     point = rkt_align_at(prior, solver->origin_ns[clock] + stamp->at_ns);
-    stamp->lower_ns = plus(point.offset_ns - moved_ns, -point.bound_ns, NO_LOWER);
-    stamp->upper_ns = plus(point.offset_ns - moved_ns, point.bound_ns, NO_UPPER);
+    if (!rkt_add_i64(point.offset_ns, -moved_ns, &offset_ns))
+        return; /* no offset of clocks */
+    stamp->lower_ns = plus(offset_ns, -point.bound_ns, NO_LOWER);
+    stamp->upper_ns = plus(offset_ns, point.bound_ns, NO_UPPER);
 }
 
 /* Only the reference is known, which is 0, and priors. */
@@ -320,12 +323,14 @@ static bool relax_by_rho(struct rkt_clock_solver *solver)
     return relax(solver);
 }
 
+/* Of collectives alone one bound is all; alignments of broken files may say what is no offset at some stamps. */
 bool rkt_clock_solver_is_bounded(const struct rkt_clock_solver *solver, size_t clock)
 {
-    const struct rkt_clock_stamp *stamps = &solver->stamps[solver->first[clock]];
-
-    return rkt_clock_solver_stamp_count(solver, clock) > 0 && stamps[0].lower_ns != NO_LOWER &&
-           stamps[0].upper_ns != NO_UPPER;
+    for (size_t i = solver->first[clock]; i < solver->first[clock + 1]; i++) {
+        if (solver->stamps[i].lower_ns == NO_LOWER || solver->stamps[i].upper_ns == NO_UPPER)
+            return false;
+    }
+    return rkt_clock_solver_stamp_count(solver, clock) > 0;
 }
 
 /* ---- rates ---- */

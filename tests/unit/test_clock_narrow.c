@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/align_at.h"
+#include "common/clock.h"
 #include "common/clock_curve.h"
 #include "common/clock_narrow.h"
 
@@ -280,6 +281,40 @@ static void unaligned_clocks_stay(void **state)
     assert_as_it_was(&f);
 }
 
+/* Of a broken file: no number overflows, and nothing is made of it, whether or not collectives tie the clock. */
+static void what_is_no_offset_stays(void **state)
+{
+    static const struct {
+        int64_t offset_ns;
+        int64_t bound_ns;
+    } CASES[] = {{INT64_MAX / 2, 1},
+                 {INT64_MIN / 2, 1},
+                 {INT64_C(1) << 61, INT64_C(1) << 60},
+                 {0, (INT64_C(1) << 61) + 1}};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof(CASES) / sizeof(CASES[0]); i++) {
+        const struct rkt_align_knot wrong[] = {
+            {0, CASES[i / 2].offset_ns, 1, 1},
+            {1, CASES[i / 2].offset_ns, CASES[i / 2].bound_ns, 1},
+            {300 * S, CASES[i / 2].offset_ns, CASES[i / 2].bound_ns, 1}};
+        struct rkt_error err;
+        struct fixture f;
+
+        make(&f);
+        f.items[0].end_ns = (int64_t)RKT_TIME_MAX_NS;
+        f.items[2].start_ns = 0;
+        f.priors[1].knots = wrong;
+        f.priors[1].knot_count = 3;
+        for (size_t k = 0; k < f.parts.count && i % 2 == 1; k += 2)
+            f.items[k].gives = f.items[k].takes = false; /* those of the reference */
+        assert_rkt_ok(rkt_clock_narrow(&f.parts, &f.arena, &f.narrowing, &err), err);
+        if (i % 2 == 1)
+            assert_ptr_equal(f.narrowing.items[1].align.knots, wrong);
+        rkt_arena_release(&f.arena);
+    }
+}
+
 /* One collective of two is matched with its neighbour: by a second. */
 static void a_contradiction_narrows_nothing(void **state)
 {
@@ -305,6 +340,7 @@ int main(void)
         cmocka_unit_test(collectives_that_say_less_change_nothing),
         cmocka_unit_test(a_clock_that_stepped_stays),
         cmocka_unit_test(unaligned_clocks_stay),
+        cmocka_unit_test(what_is_no_offset_stays),
         cmocka_unit_test(a_contradiction_narrows_nothing),
     };
 
