@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/store_realign.h"
 
-#include <stdlib.h>
-
 #include "common/store_writer.h"
 
 static enum rkt_status copy_frame(void *ctx, const uint8_t *frame, size_t frame_bytes,
@@ -17,22 +15,6 @@ static enum rkt_status copy_frame(void *ctx, const uint8_t *frame, size_t frame_
     return rkt_store_writer_append(writer, frame, frame_bytes, err);
 }
 
-static enum rkt_status append_align(struct rkt_store_writer *writer, uint32_t source,
-                                    const struct rkt_align_info *align, struct rkt_error *err)
-{
-    size_t cap = rkt_align_bytes_max(align->knot_count), len = 0;
-    uint8_t *raw = malloc(cap);
-    enum rkt_status status;
-
-    if (!raw)
-        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu knots", align->knot_count);
-    status = rkt_align_info_encode(align, raw, cap, &len, err);
-    if (status == RKT_OK)
-        status = rkt_store_writer_append_payload(writer, RKT_FRAME_ALIGN, source, raw, len, err);
-    free(raw);
-    return status;
-}
-
 enum rkt_status rkt_store_realign(struct rkt_store_reader *reader, const char *path,
                                   const struct rkt_align_info *aligns, struct rkt_error *err)
 {
@@ -44,8 +26,8 @@ enum rkt_status rkt_store_realign(struct rkt_store_reader *reader, const char *p
     if (status == RKT_OK)
         status = rkt_store_reader_each_frame(reader, copy_frame, writer, err);
     for (size_t i = 0; i < count && status == RKT_OK; i++)
-        status =
-            append_align(writer, rkt_store_reader_source(reader, i)->info.source, &aligns[i], err);
+        status = rkt_store_writer_append_align(
+            writer, rkt_store_reader_source(reader, i)->info.source, &aligns[i], err);
     if (status == RKT_OK)
         status = rkt_store_writer_close(writer, err);
     rkt_store_writer_destroy(writer);

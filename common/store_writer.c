@@ -362,6 +362,25 @@ enum rkt_status rkt_store_writer_append_payload(struct rkt_store_writer *writer,
     return write_payload(writer, &head, (struct rkt_bytes){raw, raw_bytes}, err);
 }
 
+enum rkt_status rkt_store_writer_append_align(struct rkt_store_writer *writer, uint32_t source,
+                                              const struct rkt_align_info *align,
+                                              struct rkt_error *err)
+{
+    struct rkt_align_info own = *align;
+    size_t cap = rkt_align_bytes_max(align->knot_count), len = 0;
+    uint8_t *raw = malloc(cap);
+    enum rkt_status status;
+
+    if (!raw)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu knots", align->knot_count);
+    own.source = source;
+    status = rkt_align_info_encode(&own, raw, cap, &len, err);
+    if (status == RKT_OK)
+        status = rkt_store_writer_append_payload(writer, RKT_FRAME_ALIGN, source, raw, len, err);
+    free(raw);
+    return status;
+}
+
 enum rkt_status rkt_store_writer_append_shard(struct rkt_store_writer *writer,
                                               const struct rkt_shard_info *shard,
                                               struct rkt_error *err)

@@ -47,6 +47,11 @@ enum rkt_status rkt_store_writer_append_payload(struct rkt_store_writer *writer,
                                                 uint32_t source, const uint8_t *raw,
                                                 size_t raw_bytes, struct rkt_error *err);
 
+/* Likewise the alignment of `source`, whatever source *align is of. */
+enum rkt_status rkt_store_writer_append_align(struct rkt_store_writer *writer, uint32_t source,
+                                              const struct rkt_align_info *align,
+                                              struct rkt_error *err);
+
 /*
  * Name a further file of the run, beside this one: before or while it is written, so that a reader
  * misses it where it is gone. RKT_ERR_INVALID: the name is not plain.

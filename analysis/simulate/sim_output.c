@@ -160,6 +160,13 @@ enum rkt_status rkt_sim_output_append(struct rkt_sim_output *output, const uint8
     return status;
 }
 
+enum rkt_status rkt_sim_output_append_align(struct rkt_sim_output *output, uint32_t source,
+                                            const struct rkt_align_info *align,
+                                            struct rkt_error *err)
+{
+    return rkt_store_writer_append_align(output->index, source, align, err);
+}
+
 enum rkt_status rkt_sim_output_close(struct rkt_sim_output *output, struct rkt_error *err)
 {
     enum rkt_status status = close_shard(output, err);

@@ -41,6 +41,10 @@ enum rkt_status rkt_sim_output_begin_node(struct rkt_sim_output *output, uint32_
                                           struct rkt_error *err);
 enum rkt_status rkt_sim_output_append(struct rkt_sim_output *output, const uint8_t *frame,
                                       size_t frame_bytes, struct rkt_error *err);
+/* To the index file, as rank 0 does at the end, whatever node's source it is. */
+enum rkt_status rkt_sim_output_append_align(struct rkt_sim_output *output, uint32_t source,
+                                            const struct rkt_align_info *align,
+                                            struct rkt_error *err);
 enum rkt_status rkt_sim_output_close(struct rkt_sim_output *output, struct rkt_error *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/simulate/sim_align.h"
 #include "analysis/simulate/sim_clock.h"
 #include "analysis/simulate/sim_output.h"
 #include "common/clock.h"
@@ -240,18 +241,19 @@ static int64_t delay_ns(const struct rkt_scenario *scenario, uint64_t key)
                      rkt_sim_draw(scenario, key, scenario->round_trip_ns / 4 * rare + 1));
 }
 
-static enum rkt_status add_burst(const struct rkt_scenario *scenario, const struct target *target,
-                                 uint32_t burst, int64_t at_ns, struct rkt_error *err)
+static void make_burst(const struct rkt_scenario *scenario, const struct target *target,
+                       uint32_t burst, int64_t at_ns,
+                       struct rkt_event exchanges[EXCHANGES_PER_BURST])
 {
     static const struct rkt_sim_clock reference = {0};
-    enum rkt_status status = RKT_OK;
 
-    for (uint32_t i = 0; i < EXCHANGES_PER_BURST && status == RKT_OK; i++) {
+    for (uint32_t i = 0; i < EXCHANGES_PER_BURST; i++) {
         uint64_t key = DELAY_KEY ^ (uint64_t)burst << 20 ^ (uint64_t)i << 8;
         int64_t t1_ns = at_ns + (int64_t)i * EXCHANGE_EVERY_NS;
         int64_t t2_ns = t1_ns + delay_ns(scenario, key);
         int64_t t4_ns = t2_ns + PEER_NS + delay_ns(scenario, key ^ 2);
-        struct rkt_event exchange = {
+
+        exchanges[i] = (struct rkt_event){
             .kind = RKT_EVENT_CLOCK_EXCHANGE,
             .clock_id = RKT_CLOCK_MONOTONIC_RAW,
             .start_ns = (uint64_t)rkt_sim_clock_raw_ns(&target->clock, t1_ns),
@@ -261,49 +263,79 @@ static enum rkt_status add_burst(const struct rkt_scenario *scenario, const stru
                                .peer_source = 0,
                                .burst = burst},
         };
-
-        status = rkt_source_writer_add(target->writer, &exchange, err);
     }
+}
+
+/* One node's measuring. */
+struct measuring {
+    const struct rkt_scenario *scenario;
+    const struct target *target;
+    struct rkt_sim_align *align;
+    uint32_t node;
+};
+
+static enum rkt_status add_burst(const struct measuring *measuring, uint32_t burst, int64_t at_ns,
+                                 struct rkt_error *err)
+{
+    struct rkt_event exchanges[EXCHANGES_PER_BURST];
+    enum rkt_status status = RKT_OK;
+
+    make_burst(measuring->scenario, measuring->target, burst, at_ns, exchanges);
+    for (uint32_t i = 0; i < EXCHANGES_PER_BURST && status == RKT_OK; i++)
+        status = rkt_source_writer_add(measuring->target->writer, &exchanges[i], err);
+    if (status == RKT_OK)
+        status = rkt_sim_align_keep(measuring->align, measuring->node, exchanges,
+                                    EXCHANGES_PER_BURST, err);
     return status;
 }
 
-static enum rkt_status add_bursts(const struct rkt_scenario *scenario, const struct target *target,
-                                  uint32_t node, int64_t end_ns, struct rkt_error *err)
+static enum rkt_status add_bursts(const struct measuring *measuring, int64_t end_ns,
+                                  struct rkt_error *err)
 {
     enum rkt_status status = RKT_OK;
-    uint32_t burst = node << 16;
+    uint32_t burst = measuring->node << 16;
     int64_t at_ns = BEFORE_NS;
 
     for (; at_ns < end_ns && status == RKT_OK; at_ns += BURST_EVERY_NS) {
         int64_t from_middle_ns = at_ns < end_ns / 2 ? end_ns / 2 - at_ns : at_ns - end_ns / 2;
 
-        if ((uint64_t)from_middle_ns * 2 >= scenario->unmeasured_ns)
-            status = add_burst(scenario, target, burst++, at_ns, err);
+        if ((uint64_t)from_middle_ns * 2 >= measuring->scenario->unmeasured_ns)
+            status = add_burst(measuring, burst++, at_ns, err);
     }
     if (status == RKT_OK)
-        status = add_burst(scenario, target, burst, end_ns + BEFORE_NS, err);
+        status = add_burst(measuring, burst, end_ns + BEFORE_NS, err);
     return status;
 }
 
-static enum rkt_status write_sidecar(const struct rkt_sim_run *run, struct rkt_sim_output *output,
-                                     uint32_t node, uint64_t *event_count, struct rkt_error *err)
+/* Where all of a run goes. */
+struct writing {
+    const struct rkt_sim_run *run;
+    struct rkt_sim_output *output;
+    struct rkt_sim_align *align;
+    uint64_t event_count;
+};
+
+static enum rkt_status write_sidecar(struct writing *writing, uint32_t node, struct rkt_error *err)
 {
+    const struct rkt_sim_run *run = writing->run;
     const struct rkt_scenario *scenario = run->scenario;
     struct rkt_source_info info = describe(scenario, node, node);
     int64_t end_ns = rkt_sim_run_step(run, 0, 0)->window_start_ns + rkt_sim_run_length_ns(run);
     struct target target = {0};
+    const struct measuring measuring = {
+        .scenario = scenario, .target = &target, .align = writing->align, .node = node};
     enum rkt_status status;
 
     info.role = RKT_ROLE_SIDECAR;
-    status = open_target(output, scenario, &info, &target, err);
+    status = open_target(writing->output, scenario, &info, &target, err);
     if (status != RKT_OK)
         return status;
     status = add_pairs(&target, end_ns + BEFORE_NS, err);
     if (status == RKT_OK && node == 0 && scenario->tracer_ppm > 0)
         status = add_load(scenario, &target, end_ns, err);
     if (status == RKT_OK && node > 0)
-        status = add_bursts(scenario, &target, node, end_ns, err);
-    return close_target(&target, status, event_count, err);
+        status = add_bursts(&measuring, end_ns, err);
+    return close_target(&target, status, &writing->event_count, err);
 }
 
 /* ---- all of it ---- */
@@ -338,16 +370,31 @@ static void describe_shards(const struct rkt_scenario *scenario, uint64_t run_id
     }
 }
 
-static enum rkt_status write_node(const struct rkt_sim_run *run, struct rkt_sim_output *output,
-                                  uint32_t node, uint64_t *event_count, struct rkt_error *err)
+static enum rkt_status write_node(struct writing *writing, uint32_t node, struct rkt_error *err)
 {
-    uint32_t rank_count = ranks_per_node(run->scenario);
-    enum rkt_status status = rkt_sim_output_begin_node(output, node, err);
+    uint32_t rank_count = ranks_per_node(writing->run->scenario);
+    enum rkt_status status = rkt_sim_output_begin_node(writing->output, node, err);
 
     if (status == RKT_OK)
-        status = write_sidecar(run, output, node, event_count, err);
+        status = write_sidecar(writing, node, err);
     for (uint32_t i = 0; i < rank_count && status == RKT_OK; i++)
-        status = write_rank(run, output, node * rank_count + i, event_count, err);
+        status = write_rank(writing->run, writing->output, node * rank_count + i,
+                            &writing->event_count, err);
+    return status;
+}
+
+static enum rkt_status write_all(struct writing *writing, struct rkt_error *err)
+{
+    const struct rkt_scenario *scenario = writing->run->scenario;
+    enum rkt_status status = RKT_OK;
+
+    for (uint32_t node = 0; node < scenario->node_count && status == RKT_OK; node++)
+        status = write_node(writing, node, err);
+    if (status == RKT_OK)
+        status =
+            rkt_sim_align_write(writing->align, ranks_per_node(scenario), writing->output, err);
+    if (status == RKT_OK)
+        status = rkt_sim_output_close(writing->output, err);
     return status;
 }
 
@@ -372,21 +419,22 @@ enum rkt_status rkt_sim_store_write(const struct rkt_sim_run *run, const char *p
     struct rkt_run_info info = describe_run(run->scenario);
     uint32_t node_count = run->scenario->node_count;
     struct rkt_shard_info *shards = calloc(node_count, sizeof(*shards));
-    struct rkt_sim_output *output = NULL;
-    uint64_t event_count = 0;
+    struct writing writing = {.run = run, .align = rkt_sim_align_create(node_count)};
     enum rkt_status status;
 
-    if (!shards)
+    if (!shards || !writing.align) {
+        free(shards);
+        rkt_sim_align_destroy(writing.align);
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %u nodes", node_count);
+    }
     describe_shards(run->scenario, info.run_id, shards);
-    status =
-        rkt_sim_output_create(path, &info, shards, is_sharded ? node_count - 1 : 0, &output, err);
-    for (uint32_t node = 0; node < node_count && status == RKT_OK; node++)
-        status = write_node(run, output, node, &event_count, err);
+    status = rkt_sim_output_create(path, &info, shards, is_sharded ? node_count - 1 : 0,
+                                   &writing.output, err);
     if (status == RKT_OK)
-        status = rkt_sim_output_close(output, err);
-    rkt_sim_output_destroy(output);
+        status = write_all(&writing, err);
+    rkt_sim_output_destroy(writing.output);
+    rkt_sim_align_destroy(writing.align);
     free(shards);
-    *event_count_out = event_count;
+    *event_count_out = writing.event_count;
     return status;
 }

@@ -7,7 +7,7 @@
  *
  * Every rank is run again, with the ends of its collectives known, and stamped by its node's
  * clocks; each node has a sidecar source with clock pairs and, but for the reference, exchanges.
- * No ALIGN frame is written: whoever reads the timeline has to find the clocks out.
+ * Alignments are stored as rank 0 would have made them of these exchanges (sim_align.h), which is not the truth.
  *
  * Memory:  one rank's batches. Threads: one.
  */

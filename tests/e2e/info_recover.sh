@@ -49,8 +49,20 @@ expect "$whole" sources.0.realtime null sources.0.clocksource '""'
 "$ranktrace" info "$states" >"$work/text"
 grep -qx '  clocks    REALTIME steered on 0 of 2 nodes' "$work/text" || fail "not steered: $(cat "$work/text")"
 
-# Clock records without the alignments that come of them, as in a run that was cut.
-"$ranktrace" simulate -o "$work/made.rkt" -s ranks=4 -s nodes=2 -s clock-offset=3ms >/dev/null
+# Clock records without the alignments that come of them, as in a run that was cut: they are the last frames.
+"$ranktrace" simulate -o "$work/stored.rkt" -s ranks=4 -s nodes=2 -s clock-offset=3ms >/dev/null
+expect "$work/stored.rkt" sources.5.clock '"measured"' sources.5.clock_is_stored true
+"$ranktrace" align "$work/stored.rkt" >"$work/text"
+[ "$(grep -c '(as stored)$' "$work/text")" -eq 4 ] || fail "align of what was stored: $(cat "$work/text")"
+python3 - "$work/stored.rkt" "$work/made.rkt" <<'PY' || fail "no alignment is stored"
+import struct, sys
+HEAD, KIND, PACKED, ALIGN = 32, 5, 20, 6
+data = open(sys.argv[1], "rb").read()
+at = 0
+while data[at + KIND] != ALIGN:
+    at += HEAD + struct.unpack_from("<I", data, at + PACKED)[0]
+open(sys.argv[2], "wb").write(data[:at])
+PY
 expect "$work/made.rkt" sources.0.clock '"reference"' sources.1.clock '"measured"' sources.5.clock '"measured"' \
     sources.5.clock_is_stored false
 expect "$whole" sources.0.clock_is_stored true
