@@ -14,6 +14,7 @@ how_long() {
     slow)
         usual=(--for 60s --period 1s)
         all_along=(--for 600s --period 10s)
+        limit_s=1200 # of many_hosts_lib.sh
         ;;
     bench)
         usual=(--for 10s --period 100ms)

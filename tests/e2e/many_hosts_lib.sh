@@ -123,7 +123,7 @@ begin() {
     local list=$2
     shift 2
     code=0
-    timeout -k 5 240 "$work/enter" "${hosts[0]}" "exec $(printf '%q ' mpirun --allow-run-as-root \
+    timeout -k 5 "${limit_s:-240}" "$work/enter" "${hosts[0]}" "exec $(printf '%q ' mpirun --allow-run-as-root \
         --mca plm_rsh_agent "$work/enter" "${flags[@]}" -H "$list" "$@")" \
         >"$work/log" 2>&1 </dev/null || code=$?
 }
