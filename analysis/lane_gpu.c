@@ -336,7 +336,9 @@ static enum rkt_status walk_works(const struct finder *finder, int64_t *ends_ns)
             continue;
         if (work->start_ns > busy_until_ns)
             status = join(finder, busy_until_ns, work);
-        if (work->launch_start_ns != RKT_TIME_UNKNOWN && status == RKT_OK)
+        if (work->launch_start_ns == RKT_TIME_UNKNOWN)
+            finder->draft->has_unlaunched = true;
+        else if (status == RKT_OK)
             status = add_launch(finder, busy_until_ns, work);
         if (work->end_ns > busy_until_ns)
             busy_until_ns = work->end_ns;

@@ -17,12 +17,15 @@
 
 #include "analysis/lane_parts.h"
 #include "analysis/time_find.h"
+#include "analysis/time_sort.h"
 #include "common/array.h"
 
 /* A launch that takes so many times as long as the shortest, and so much more, waits for its queue: where
  * that is always full, all but the first do. */
 #define LONG_FACTOR 2
 #define LONG_NS 2000
+/* Of so many blocks after the last one it is looked which is the next. */
+#define NEAR_BLOCKS 4
 
 /* A stretch of the host's time in which it waits; they are disjoint, in order. */
 struct block {
@@ -50,6 +53,7 @@ struct launcher {
     struct block *blocks;
     size_t block_count;
     size_t block_cap;
+    size_t last_block;     /* the last answer of block_from */
     int64_t short_ns;      /* length of a launch that does not wait */
     int64_t least_lead_ns; /* from a launch's begin to the kernel's */
     int64_t host_ns;       /* its place; RKT_REPLAY_UNKNOWN */
@@ -71,12 +75,20 @@ static size_t wait_past(const struct rkt_lane_draft *draft, int64_t time_ns)
                                                        sizeof(*draft->waits), time_ns);
 }
 
-static size_t block_from(const struct launcher *launcher, int64_t time_ns)
+/* Mostly of a time a little later than the last one that was asked for. */
+static size_t block_from(struct launcher *launcher, int64_t time_ns)
 {
-    return launcher->block_count == 0
-               ? 0
-               : rkt_time_find(&launcher->blocks->start_ns, launcher->block_count,
-                               sizeof(*launcher->blocks), time_ns);
+    const struct block *blocks = launcher->blocks;
+    size_t count = launcher->block_count;
+    size_t at = launcher->last_block;
+
+    for (int tries = 0; tries < NEAR_BLOCKS && at < count && blocks[at].start_ns < time_ns; tries++)
+        at++;
+    if (count > 0 && ((at < count && blocks[at].start_ns < time_ns) ||
+                      (at > 0 && blocks[at - 1].start_ns >= time_ns)))
+        at = rkt_time_find(&blocks->start_ns, count, sizeof(*blocks), time_ns);
+    launcher->last_block = at;
+    return at;
 }
 
 /* ---- when the host waits ---- */
@@ -106,21 +118,15 @@ static enum rkt_status add_block(struct launcher *launcher, int64_t start_ns, in
     return RKT_OK;
 }
 
-static int compare_blocks(const void *a, const void *b)
-{
-    const struct block *x = a;
-    const struct block *y = b;
-
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
-
 /* Joins those that touch. */
-static void join_blocks(struct launcher *launcher)
+static enum rkt_status join_blocks(struct launcher *launcher)
 {
+    enum rkt_status status = rkt_time_sort(launcher->blocks, launcher->block_count,
+                                           sizeof(*launcher->blocks), RKT_BY_START);
     size_t count = 0;
 
-    if (launcher->block_count > 0)
-        qsort(launcher->blocks, launcher->block_count, sizeof(*launcher->blocks), compare_blocks);
+    if (status != RKT_OK)
+        return status;
     for (size_t i = 0; i < launcher->block_count; i++) {
         struct block block = launcher->blocks[i];
         struct block *last = count > 0 ? &launcher->blocks[count - 1] : NULL;
@@ -133,6 +139,7 @@ static void join_blocks(struct launcher *launcher)
         launcher->blocks[count++] = block;
     }
     launcher->block_count = count;
+    return RKT_OK;
 }
 
 static enum rkt_status find_blocks(struct launcher *launcher)
@@ -153,12 +160,11 @@ static enum rkt_status find_blocks(struct launcher *launcher)
             status = add_block(launcher, launch->called_ns + launcher->short_ns,
                                launch->called_ns + launch->length_ns);
     }
-    join_blocks(launcher);
-    return status;
+    return status == RKT_OK ? join_blocks(launcher) : status;
 }
 
 /* How long the host has waited by time_ns. */
-static int64_t waited_ns(const struct launcher *launcher, int64_t time_ns)
+static int64_t waited_ns(struct launcher *launcher, int64_t time_ns)
 {
     size_t past = block_from(launcher, time_ns);
     const struct block *last = past > 0 ? &launcher->blocks[past - 1] : NULL;
@@ -169,7 +175,7 @@ static int64_t waited_ns(const struct launcher *launcher, int64_t time_ns)
 }
 
 /* Of the host between two times, what it did not wait; back in time, all of it. */
-static int64_t worked_ns(const struct launcher *launcher, int64_t from_ns, int64_t to_ns)
+static int64_t worked_ns(struct launcher *launcher, int64_t from_ns, int64_t to_ns)
 {
     if (to_ns < from_ns)
         return to_ns - from_ns;
@@ -281,7 +287,10 @@ static void set_bound(struct launcher *launcher, struct rkt_lane_item *item,
             gap_ns > 0 ? launch->start_ns - launch->called_ns : launcher->least_lead_ns;
         int64_t bound_ns;
 
-        done_ns += launch->start_ns - last_ns - lane_waits_ns(draft, last_ns, launch->start_ns);
+        done_ns += launch->start_ns - last_ns;
+        if (draft->has_unlaunched ||
+            launch->gap_start_ns < launch->start_ns) /* waits are in gaps */
+            done_ns -= lane_waits_ns(draft, last_ns, launch->start_ns);
         last_ns = launch->start_ns;
         idle_ns += goes ? gap_ns : 0;
         bound_ns = worked_ns(launcher, launcher->host_ns, launch->called_ns) + lead_ns -
@@ -300,7 +309,7 @@ static void set_bound(struct launcher *launcher, struct rkt_lane_item *item,
 }
 
 /* Its last wait since its place before is for what the lane did then. */
-static void set_wait(const struct launcher *launcher, size_t at, int64_t place_ns)
+static void set_wait(struct launcher *launcher, size_t at, int64_t place_ns)
 {
     struct rkt_replay_host *host = &launcher->items[at].host;
     size_t past = block_from(launcher, place_ns);

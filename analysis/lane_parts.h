@@ -56,6 +56,7 @@ struct rkt_lane_draft {
     struct rkt_lane_launch *launches; /* by start of the work */
     size_t launch_count;
     size_t launch_cap;
+    bool has_unlaunched; /* of some work of the lane no launch is known */
 };
 
 /* All but the ends of steps, which are later than all else of their step; ends_ns has the earliest
