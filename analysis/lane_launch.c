@@ -262,6 +262,18 @@ static int64_t posted_ns(const struct launcher *launcher, const struct rkt_lane_
     return launched_ns < at_ns ? launched_ns : at_ns;
 }
 
+/* Of the lane from last_ns, the start of the work before, to the launch's, what it did not wait: waits are
+ * in gaps. */
+static int64_t lane_time_ns(const struct rkt_lane_draft *draft, int64_t last_ns,
+                            const struct rkt_lane_launch *launch)
+{
+    int64_t time_ns = launch->start_ns - last_ns;
+
+    if (draft->has_unlaunched || launch->gap_start_ns < launch->start_ns)
+        time_ns -= lane_waits_ns(draft, last_ns, launch->start_ns);
+    return time_ns;
+}
+
 /* How much host time lies between the host's place and the launch, and lane time from the work on. */
 static void set_bound(struct launcher *launcher, struct rkt_lane_item *item,
                       const struct stretch *stretch, int64_t own_ns)
@@ -287,10 +299,7 @@ static void set_bound(struct launcher *launcher, struct rkt_lane_item *item,
             gap_ns > 0 ? launch->start_ns - launch->called_ns : launcher->least_lead_ns;
         int64_t bound_ns;
 
-        done_ns += launch->start_ns - last_ns;
-        if (draft->has_unlaunched ||
-            launch->gap_start_ns < launch->start_ns) /* waits are in gaps */
-            done_ns -= lane_waits_ns(draft, last_ns, launch->start_ns);
+        done_ns += lane_time_ns(draft, last_ns, launch);
         last_ns = launch->start_ns;
         idle_ns += goes ? gap_ns : 0;
         bound_ns = worked_ns(launcher, launcher->host_ns, launch->called_ns) + lead_ns -
