@@ -43,7 +43,7 @@ static const struct rkt_option OPTIONS[] = {
     {"strong", 0, NULL, RKT_OPTION_FLAG, FIELD(is_strong), NULL, NULL,
      "the runs are a series with the same work in all (default: found)"},
     {"top", 0, NULL, RKT_OPTION_U32, FIELD(top), "N", "10",
-     "kernels and collectives that are listed"},
+     "kernels, operators and collectives that are listed, of each"},
     {"fail-if", 0, NULL, RKT_OPTION_LIST, FIELD(fail_if), "CONDITION", NULL,
      "end with code 3 where it holds of a number of the JSON comparison, such as "
      "'comparisons[0].metrics.step_ns.change_share > 5%'; may be given several times"},
