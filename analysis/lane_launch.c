@@ -29,7 +29,7 @@
 
 /* A stretch of the host's time in which it waits; they are disjoint, in order. */
 struct block {
-    int64_t start_ns;
+    int64_t start_ns; /* start_ns and end_ns lead: time_sort */
     int64_t end_ns;
     int64_t before_ns; /* sum of those before */
 };
