@@ -22,6 +22,10 @@ def launch(ts, dur, corr, tid=1):
             "args": {"correlation": corr}}
 
 
+def sync(ts, dur):
+    return {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 9, "tid": 1, "ts": T0 + ts, "dur": dur}
+
+
 def step(number, ts, dur, name="ProfilerStep#"):
     return {"ph": "X", "cat": "user_annotation", "name": f"{name}{number}", "pid": 9, "tid": 1, "ts": T0 + ts, "dur": dur}
 
@@ -188,7 +192,7 @@ def who_holds_up(bugs):
             for i in range(10):
                 at, work = i * 310_045, 300_000 if rank == late else 100_000
                 events += [step(i, at, 310_040), launch(at + 10, 5, i * 10 + 1), kernel("backward_gemm", at + 20, work, i * 10 + 1),
-                           launch(at + 30, 5, i * 10 + 2),
+                           launch(at + 30, 5, i * 10 + 2), sync(at + 40, 309_995),
                            kernel(NCCL, at + 30 + work, 310_030 - work, i * 10 + 2, 20, **{"Collective name": "allreduce", "In msg nelems": 8, "dtype": "Float",
                                   "Group size": 4, "Process Group Name": "0", "Process Group Ranks": "[0, 1, 2, 3]", "Seq": i})]
             return trace(events, rank, 4)
