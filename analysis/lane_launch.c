@@ -24,8 +24,6 @@
  * that is always full, all but the first do. */
 #define LONG_FACTOR 2
 #define LONG_NS 2000
-/* Of so many blocks after the last one it is looked which is the next. */
-#define NEAR_BLOCKS 4
 
 /* A stretch of the host's time in which it waits; they are disjoint, in order. */
 struct block {
@@ -53,10 +51,11 @@ struct launcher {
     struct block *blocks;
     size_t block_count;
     size_t block_cap;
-    size_t last_block;     /* the last answer of block_from */
-    int64_t short_ns;      /* length of a launch that does not wait */
-    int64_t least_lead_ns; /* from a launch's begin to the kernel's */
-    int64_t host_ns;       /* its place; RKT_REPLAY_UNKNOWN */
+    size_t last_block;      /* the last answer of block_from */
+    int64_t short_ns;       /* length of a launch that does not wait */
+    int64_t least_lead_ns;  /* from a launch's begin to the kernel's */
+    int64_t host_ns;        /* its place; RKT_REPLAY_UNKNOWN */
+    int64_t host_waited_ns; /* how long it has waited by then */
 };
 
 /* ---- the first that ends after a time, and the first that begins at one ---- */
@@ -78,17 +77,11 @@ static size_t wait_past(const struct rkt_lane_draft *draft, int64_t time_ns)
 /* Mostly of a time a little later than the last one that was asked for. */
 static size_t block_from(struct launcher *launcher, int64_t time_ns)
 {
-    const struct block *blocks = launcher->blocks;
-    size_t count = launcher->block_count;
-    size_t at = launcher->last_block;
-
-    for (int tries = 0; tries < NEAR_BLOCKS && at < count && blocks[at].start_ns < time_ns; tries++)
-        at++;
-    if (count > 0 && ((at < count && blocks[at].start_ns < time_ns) ||
-                      (at > 0 && blocks[at - 1].start_ns >= time_ns)))
-        at = rkt_time_find(&blocks->start_ns, count, sizeof(*blocks), time_ns);
-    launcher->last_block = at;
-    return at;
+    if (launcher->block_count > 0)
+        launcher->last_block =
+            rkt_time_find_near(&launcher->blocks->start_ns, launcher->block_count,
+                               sizeof(*launcher->blocks), time_ns, launcher->last_block);
+    return launcher->last_block;
 }
 
 /* ---- when the host waits ---- */
@@ -174,12 +167,14 @@ static int64_t waited_ns(struct launcher *launcher, int64_t time_ns)
     return last->before_ns + (last->end_ns < time_ns ? last->end_ns : time_ns) - last->start_ns;
 }
 
-/* Of the host between two times, what it did not wait; back in time, all of it. */
-static int64_t worked_ns(struct launcher *launcher, int64_t from_ns, int64_t to_ns)
+/* Of the host from its place on, what it did not wait; back in time, all of it. */
+static int64_t worked_ns(struct launcher *launcher, int64_t to_ns)
 {
-    if (to_ns < from_ns)
-        return to_ns - from_ns;
-    return to_ns - from_ns - (waited_ns(launcher, to_ns) - waited_ns(launcher, from_ns));
+    int64_t time_ns = to_ns - launcher->host_ns;
+
+    if (time_ns < 0)
+        return time_ns;
+    return time_ns - (waited_ns(launcher, to_ns) - launcher->host_waited_ns);
 }
 
 /* The part of the lane's waits in [from, to). */
@@ -289,7 +284,7 @@ static void set_bound(struct launcher *launcher, struct rkt_lane_item *item,
 
     /* idle time goes only where the host has not waited since */
     if (held_ns != RKT_REPLAY_UNKNOWN &&
-        worked_ns(launcher, launcher->host_ns, held_ns) != held_ns - launcher->host_ns)
+        worked_ns(launcher, held_ns) != held_ns - launcher->host_ns)
         held_ns = RKT_REPLAY_UNKNOWN;
     for (size_t i = stretch->first; i < stretch->end; i++) {
         const struct rkt_lane_launch *launch = &draft->launches[i];
@@ -302,8 +297,7 @@ static void set_bound(struct launcher *launcher, struct rkt_lane_item *item,
         done_ns += lane_time_ns(draft, last_ns, launch);
         last_ns = launch->start_ns;
         idle_ns += goes ? gap_ns : 0;
-        bound_ns = worked_ns(launcher, launcher->host_ns, launch->called_ns) + lead_ns -
-                   (done_ns - idle_ns);
+        bound_ns = worked_ns(launcher, launch->called_ns) + lead_ns - (done_ns - idle_ns);
         most_ns = bound_ns > most_ns ? bound_ns : most_ns;
     }
     if (is_at_post && held_ns != RKT_REPLAY_UNKNOWN)
@@ -311,8 +305,8 @@ static void set_bound(struct launcher *launcher, struct rkt_lane_item *item,
     own_ns -= idle_ns;
     if (most_ns != INT64_MIN)
         most_ns += own_ns;
-    if (posted != RKT_REPLAY_UNKNOWN && worked_ns(launcher, launcher->host_ns, posted) > most_ns)
-        most_ns = worked_ns(launcher, launcher->host_ns, posted);
+    if (posted != RKT_REPLAY_UNKNOWN && worked_ns(launcher, posted) > most_ns)
+        most_ns = worked_ns(launcher, posted);
     item->host.bound_ns = most_ns == INT64_MIN ? RKT_REPLAY_UNKNOWN : most_ns;
     item->host_idle_ns = idle_ns;
 }
@@ -387,11 +381,12 @@ static void set_item(struct launcher *launcher, size_t at, const struct stretch 
     if (place_ns == RKT_REPLAY_UNKNOWN)
         return;
     if (launcher->host_ns != RKT_REPLAY_UNKNOWN) {
-        item->host.own_ns = worked_ns(launcher, launcher->host_ns, place_ns);
+        item->host.own_ns = worked_ns(launcher, place_ns);
         set_wait(launcher, at, place_ns);
     }
     item->host.lead_ns = launcher->lane_ns[at] - place_ns;
     launcher->host_ns = place_ns;
+    launcher->host_waited_ns = waited_ns(launcher, place_ns);
 }
 
 static void set_items(struct launcher *launcher)

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define NEAR_TRIES 4
+
 static int64_t time_at(const int64_t *times, size_t i, size_t elem_bytes)
 {
     int64_t time_ns;
@@ -25,6 +27,18 @@ size_t rkt_time_find(const int64_t *times, size_t count, size_t elem_bytes, int6
             high = middle;
     }
     return low;
+}
+
+size_t rkt_time_find_near(const int64_t *times, size_t count, size_t elem_bytes, int64_t time_ns,
+                          size_t near)
+{
+    if (near > count || (near > 0 && time_at(times, near - 1, elem_bytes) >= time_ns))
+        return rkt_time_find(times, count, elem_bytes, time_ns);
+    for (size_t i = near; i < near + NEAR_TRIES; i++) {
+        if (i == count || time_at(times, i, elem_bytes) >= time_ns)
+            return i;
+    }
+    return rkt_time_find(times, count, elem_bytes, time_ns);
 }
 
 size_t rkt_time_find_past(const int64_t *times, size_t count, size_t elem_bytes, int64_t time_ns)

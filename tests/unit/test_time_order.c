@@ -121,6 +121,10 @@ static void searching_finds_what_a_loop_finds(void **state)
                 past++;
             assert_int_equal(rkt_time_find(&items[0].start_ns, count, sizeof(items[0]), time_ns),
                              from);
+            for (size_t near = 0; near <= count + 1; near++)
+                assert_int_equal(
+                    rkt_time_find_near(&items[0].start_ns, count, sizeof(items[0]), time_ns, near),
+                    from);
             assert_int_equal(
                 rkt_time_find_past(&items[0].start_ns, count, sizeof(items[0]), time_ns), past);
         }
