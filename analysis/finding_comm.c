@@ -252,12 +252,13 @@ static enum rkt_status find_imbalance(struct rkt_finder *finder)
     if (!rkt_severity_of(&loss, &severity))
         return RKT_OK;
     describe_last(&finder->result->last_arriver, who, sizeof(who));
-    return rkt_add_finding(finder, "imbalance", severity, &loss,
-                           "balance the ranks' work: lengths of samples, experts, stages; look at "
-                           "who comes last in the steps that take longest",
-                           "Ranks wait for the last of them to arrive, and it is not the same one "
-                           "from step to step; %s",
-                           who)
+    return rkt_add_finding(
+               finder, "imbalance", severity, &loss,
+               "balance the ranks' work: lengths of samples, experts, stages; see who "
+               "comes last, and when",
+               "Ranks wait for the last of them to arrive, but no single rank holds the "
+               "steps up beyond doubt; %s",
+               who)
                ? RKT_OK
                : RKT_ERR_NOMEM;
 }

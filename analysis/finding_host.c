@@ -71,8 +71,8 @@ static const char *advice_for_gaps(const struct rkt_finder *finder, double short
 {
     if (changing_kernels(finder).share > CHANGING_SHARE ||
         changing_operators(finder).share > CHANGING_SHARE)
-        return "pad inputs to fixed shapes first: then torch.compile and CUDA graphs can launch "
-               "many kernels at once";
+        return "pad inputs to fixed shapes, so that torch.compile and CUDA graphs launch many at "
+               "once";
     if (mean_gap_ns >= LONG_GAP_NS)
         return "look for Python between launches: logging, checkpoints, metrics, data handling";
     if (short_share >= SHORT_SHARE)
