@@ -52,6 +52,7 @@ struct launcher {
     size_t block_count;
     size_t block_cap;
     size_t last_block;      /* the last answer of block_from */
+    size_t last_piece;      /* likewise of is_lane_busy */
     int64_t short_ns;       /* length of a launch that does not wait */
     int64_t least_lead_ns;  /* from a launch's begin to the kernel's */
     int64_t host_ns;        /* its place; RKT_REPLAY_UNKNOWN */
@@ -87,22 +88,28 @@ static size_t block_from(struct launcher *launcher, int64_t time_ns)
 /* ---- when the host waits ---- */
 
 /* Whether the lane works, or waits itself, at time_ns. */
-static bool is_lane_busy(const struct rkt_lane_draft *draft, int64_t time_ns)
+static bool is_lane_busy(struct launcher *launcher, int64_t time_ns)
 {
-    size_t piece = piece_past(draft, time_ns);
+    const struct rkt_lane_draft *draft = launcher->draft;
+    const struct rkt_lane_piece *piece;
     size_t wait = wait_past(draft, time_ns);
 
     if (wait < draft->wait_count && draft->waits[wait].start_ns <= time_ns)
         return true;
-    return piece < draft->piece_count && draft->pieces[piece].start_ns <= time_ns &&
-           (draft->pieces[piece].cause == RKT_CAUSE_COMPUTE ||
-            draft->pieces[piece].cause == RKT_CAUSE_COPY);
+    if (draft->piece_count == 0 || time_ns == INT64_MAX)
+        return false;
+    launcher->last_piece =
+        rkt_time_find_near(&draft->pieces->end_ns, draft->piece_count, sizeof(*draft->pieces),
+                           time_ns + 1, launcher->last_piece);
+    piece = &draft->pieces[launcher->last_piece];
+    return launcher->last_piece < draft->piece_count && piece->start_ns <= time_ns &&
+           (piece->cause == RKT_CAUSE_COMPUTE || piece->cause == RKT_CAUSE_COPY);
 }
 
 /* In an idle lane the host waits for nothing. */
 static enum rkt_status add_block(struct launcher *launcher, int64_t start_ns, int64_t end_ns)
 {
-    if (end_ns <= start_ns || !is_lane_busy(launcher->draft, start_ns))
+    if (end_ns <= start_ns || !is_lane_busy(launcher, start_ns))
         return RKT_OK;
     if (!rkt_array_reserve((void **)&launcher->blocks, &launcher->block_cap,
                            launcher->block_count + 1, sizeof(*launcher->blocks)))

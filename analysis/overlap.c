@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "analysis/activity.h"
 #include "analysis/host_view.h"
 #include "analysis/key_index.h"
 #include "analysis/stages.h"
 #include "analysis/steady.h"
+#include "analysis/time_find.h"
 
 /* What an overlap is made of; all normalised. */
 struct sets {
     struct rkt_interval_set buckets;
-    struct rkt_interval_set compute;
+    struct rkt_interval_set compute;  /* near buckets */
     struct rkt_interval_set backward; /* B of metrics.md */
     struct rkt_interval_set hidden;   /* buckets and compute */
     struct rkt_interval_set result;   /* and within backward */
-    struct rkt_interval_set copies;   /* HtoD */
+    struct rkt_interval_set copies;   /* HtoD, near backward */
     struct rkt_interval_set prefetch; /* and within backward */
 };
 
@@ -33,18 +34,8 @@ static void release_sets(struct sets *sets)
 /* First work that starts at or after `start_ns`. */
 static size_t first_work(const struct rkt_rank_trace *trace, int64_t start_ns)
 {
-    size_t low = 0;
-    size_t high = trace->work_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (trace->works[middle].start_ns < start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return rkt_time_find(&trace->works->start_ns, trace->work_count, sizeof(*trace->works),
+                         start_ns);
 }
 
 /*
@@ -79,17 +70,32 @@ static enum rkt_status add_backward_runs(const struct rkt_rank_trace *trace,
     return status;
 }
 
-static enum rkt_status sort_work(const struct rkt_work *work, uint32_t step_index,
-                                 struct sets *sets, uint32_t *bucket_count)
+/* The members that meet [start, end), cut at it: O(log n) to find them. */
+static enum rkt_status copy_within(const struct rkt_interval_set *from, int64_t start_ns,
+                                   int64_t end_ns, struct rkt_interval_set *to)
 {
-    if (work->work_class == RKT_WORK_COMPUTE)
-        return rkt_interval_set_add(&sets->compute, work->start_ns, work->end_ns);
-    if (work->work_class == RKT_WORK_COPY && work->copy_kind == RKT_COPY_HTOD)
-        return rkt_interval_set_add(&sets->copies, work->start_ns, work->end_ns);
-    if (work->work_class != RKT_WORK_COMM || !work->is_bucket || work->step != step_index)
+    size_t at = from->count == 0 ? 0
+                                 : rkt_time_find_past(&from->items->end_ns, from->count,
+                                                      sizeof(*from->items), start_ns);
+    enum rkt_status status = RKT_OK;
+
+    for (; at < from->count && from->items[at].start_ns < end_ns && status == RKT_OK; at++) {
+        const struct rkt_interval *item = &from->items[at];
+
+        status = rkt_interval_set_add(to, item->start_ns > start_ns ? item->start_ns : start_ns,
+                                      item->end_ns < end_ns ? item->end_ns : end_ns);
+    }
+    rkt_interval_set_normalise(to);
+    return status;
+}
+
+/* What of `from` may meet a member of `with`. */
+static enum rkt_status copy_near(const struct rkt_interval_set *from,
+                                 const struct rkt_interval_set *with, struct rkt_interval_set *to)
+{
+    if (with->count == 0)
         return RKT_OK;
-    (*bucket_count)++;
-    return rkt_interval_set_add(&sets->buckets, work->start_ns, work->end_ns);
+    return copy_within(from, with->items[0].start_ns, with->items[with->count - 1].end_ns, to);
 }
 
 /* Work of a step starts after its mark, so only works from there to the window's end are read. */
@@ -109,60 +115,45 @@ static enum rkt_status collect_works(const struct rkt_rank_trace *trace,
     for (size_t i = first; i < last && status == RKT_OK; i++) {
         const struct rkt_work *work = &trace->works[i];
 
-        if (work->work_class == RKT_WORK_COMPUTE && work->step == step_index)
+        if (work->step != step_index)
+            continue;
+        if (work->work_class == RKT_WORK_COMPUTE) {
             launches[launch_count++] =
                 (struct rkt_key_index){rkt_key_of_time(work->launch_start_ns), (uint32_t)i};
-        status = sort_work(work, step_index, sets, bucket_count);
+        } else if (work->work_class == RKT_WORK_COMM && work->is_bucket) {
+            (*bucket_count)++;
+            status = rkt_interval_set_add(&sets->buckets, work->start_ns, work->end_ns);
+        }
     }
-    rkt_interval_set_normalise(&sets->compute);
     rkt_interval_set_normalise(&sets->buckets);
-    rkt_interval_set_normalise(&sets->copies);
     if (status == RKT_OK)
         status = add_backward_runs(trace, launches, launch_count, &sets->backward);
     free(launches);
     return status;
 }
 
-static size_t first_bucket(const struct rkt_rank_trace *trace, int64_t start_ns)
+static enum rkt_status collect_gpu(const struct rkt_rank_result *rank,
+                                   const struct rkt_step_result *step, struct sets *sets,
+                                   uint32_t *bucket_count)
 {
-    size_t low = 0;
-    size_t high = trace->bucket_count;
+    const struct rkt_activity *activity = rank->activity;
+    enum rkt_status status =
+        collect_works(rank->trace, step, (uint32_t)(step - rank->steps), sets, bucket_count);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (trace->buckets[middle].start_ns < start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    if (status == RKT_OK)
+        status = copy_near(&activity->compute, &sets->buckets, &sets->compute);
+    if (status == RKT_OK)
+        status =
+            copy_near(&activity->copy_by_part[RKT_COPY_PART_HTOD], &sets->backward, &sets->copies);
+    return status;
 }
 
-/* The members that meet [start, end), cut at it: O(log n) to find them. */
-static enum rkt_status copy_within(const struct rkt_interval_set *from, int64_t start_ns,
-                                   int64_t end_ns, struct rkt_interval_set *to)
+static size_t first_bucket(const struct rkt_rank_trace *trace, int64_t start_ns)
 {
-    enum rkt_status status = RKT_OK;
-    size_t low = 0;
-    size_t high = from->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (from->items[middle].end_ns <= start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < from->count && from->items[low].start_ns < end_ns && status == RKT_OK; low++) {
-        const struct rkt_interval *item = &from->items[low];
-
-        status = rkt_interval_set_add(to, item->start_ns > start_ns ? item->start_ns : start_ns,
-                                      item->end_ns < end_ns ? item->end_ns : end_ns);
-    }
-    rkt_interval_set_normalise(to);
-    return status;
+    if (trace->bucket_count == 0)
+        return 0;
+    return rkt_time_find(&trace->buckets->start_ns, trace->bucket_count, sizeof(*trace->buckets),
+                         start_ns);
 }
 
 /* A bucket belongs to the step in which it was handed over. */
@@ -243,8 +234,7 @@ enum rkt_status rkt_backward_overlap_of(const struct rkt_rank_result *rank,
     enum rkt_status status;
 
     if (rank->trace->has_gpu)
-        status =
-            collect_works(rank->trace, step, (uint32_t)(step - rank->steps), &sets, &bucket_count);
+        status = collect_gpu(rank, step, &sets, &bucket_count);
     else if (rank->host_view != NULL)
         status = collect_host(rank, step, &sets, &bucket_count);
     else

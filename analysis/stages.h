@@ -58,7 +58,7 @@ enum rkt_status rkt_host_view_window(const struct rkt_rank_result *rank, struct 
                                      struct rkt_error *err);
 
 /* overlap.c: AllReduce/backward overlap of a step, both views, and the copies under its backward; its window
- * is measured. */
+ * is measured, and the rank's activity or host view is there. */
 enum rkt_status rkt_backward_overlap_of(const struct rkt_rank_result *rank,
                                         struct rkt_step_result *step, struct rkt_error *err);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "analysis/activity.h"
+#include "analysis/measure.h"
 #include "analysis/stages.h"
 #include "fake_run.h"
 #include "rkt_test.h"
@@ -29,10 +31,13 @@ static void add_bucket(struct fake_run *run, int64_t start_ns, int64_t end_ns)
 
 static const struct rkt_backward_overlap *overlap_of_step(struct fake_run *run)
 {
-    struct rkt_step_result *step = &run->result.ranks[0].steps[0];
+    struct rkt_rank_result *rank = &run->result.ranks[0];
+    struct rkt_step_result *step = &rank->steps[0];
     struct rkt_error err;
 
-    assert_rkt_ok(rkt_backward_overlap_of(&run->result.ranks[0], step, &err), err);
+    assert_rkt_ok(rkt_activity_create(rank->trace, &rank->activity, &err), err);
+    assert_rkt_ok(rkt_backward_overlap_of(rank, step, &err), err);
+    rkt_measure_end(rank);
     return &step->backward;
 }
 
