@@ -5,7 +5,8 @@
     sidecar_idle.py BUILD
 
     idle          jobs that record nothing, after the first clock bursts
-    rank 0 still  records wait for a rank 0 whose sidecar is stopped, once it is silent (10 s)
+    rank 0 still  records wait for a rank 0 whose sidecar is stopped, once it is silent (10 s); not before the file
+                  has some of each rank: in MPI_Init the others wait for it as Open MPI does, ten times a ms
     rank 0 dead   the same, where it was killed
 
 In each, over some seconds, a sidecar takes at most LIMIT_MS_PER_S of CPU time and goes to sleep by itself
@@ -13,6 +14,7 @@ In each, over some seconds, a sidecar takes at most LIMIT_MS_PER_S of CPU time a
 call nor a busy loop. Its supervisor takes next to nothing. Exit code 77: this build has no MPI.
 """
 import concurrent.futures
+import json
 import os
 import signal
 import subprocess
@@ -62,6 +64,19 @@ class Watch:
             time.sleep(0.02)
         return process
 
+    def wait_for_records(self, folder):
+        """Until the file has some of each rank."""
+        limit = time.monotonic() + LIMIT_S
+        while True:
+            said = subprocess.run([self.build + "/bin/ranktrace", "info", "--format", "json", folder + "/out"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
+            sources = json.loads(said)["sources"] if said else []
+            if len({s["rank"] for s in sources if s["role"] == "rank" and s["event_count"] > 0}) == RANKS:
+                return
+            if time.monotonic() > limit:
+                sys.exit(f"FAILED: the file has no records of some ranks: {sources}")
+            time.sleep(0.1)
+
     def check(self, what, pids, limit_ms, most_sleeps=None):
         before = {pid: reading(pid) for pid in pids.values()}
         time.sleep(WATCH_S)
@@ -86,6 +101,7 @@ class Watch:
         """Its own sidecar's number is in `number`; the others have records that wait for it."""
         with tempfile.TemporaryDirectory() as folder:
             process = self.start(folder, ["mark_job", "threads", "1", "rate", "100", "ms", "600000"])
+            self.wait_for_records(folder)
             sidecars = mpi_run.by_rank(process.pid, mpi_run.SIDECAR)
             os.kill(sidecars[0], number)
             time.sleep(SILENT_S)
