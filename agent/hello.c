@@ -13,7 +13,7 @@
 #include "common/clock.h"
 #include "common/units.h"
 
-#define CAPTURE_WAIT_MS 2000
+#define CAPTURE_WAIT_MS 10000 /* a sidecar is niced: a busy machine lets it wait for seconds */
 #define SIDECAR_WAIT_MS 100
 #define LISTEN_BACKLOG 128
 #define RANK_LIMIT (1 << 24) /* ranks, and ranks of a node, are below this */

@@ -11,7 +11,7 @@
  * The socket then stays open; its hang-up tells each side that the other is gone.
  * SOCK_SEQPACKET in a 0700 folder; the path is in RANKTRACE_SOCKET.
  *
- * Waiting: connect, send and receive each give up after 2 s: a job is never held up by
+ * Waiting: connect, send and receive each give up after 10 s: a job is never held up by
  *          more. Any mismatch turns capture off with one reason text.
  * Threads: one per socket.
  */

@@ -18,7 +18,7 @@
 #include "agent/capture/window.h"
 #include "common/log.h"
 
-#define START_WAIT_MS 10000 /* longer than a start takes whose sidecar does not answer */
+#define START_WAIT_MS 40000 /* longer than a start takes whose sidecar does not answer */
 
 enum capture_state {
     STATE_NEW,
