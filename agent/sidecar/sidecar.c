@@ -336,14 +336,17 @@ static void take_window_order(struct rkt_sidecar *sidecar)
 
     sidecar->link.has_window = false;
     rkt_process_set_order_window(sidecar->set, &order);
+    rkt_log(RKT_LOG_DEBUG, "sidecar", "the capture window is ordered", "open=%d from_step=%llu",
+            order.is_open, (unsigned long long)order.from_step);
 }
 
 void rkt_sidecar_step(struct rkt_sidecar *sidecar, uint64_t now_ns, struct rkt_activity *activity)
 {
+    /* before a signal is passed on, which says the step */
+    sidecar->link.has_step = rkt_process_set_step(sidecar->set, &sidecar->link.step);
     hear_supervisor(sidecar, now_ns); /* rank 0's too, which has left: of the report */
     if (sidecar->phase == RKT_SIDECAR_LEFT)
         return;
-    sidecar->link.has_step = rkt_process_set_step(sidecar->set, &sidecar->link.step);
     if (rkt_link_step(&sidecar->link, now_ns))
         activity->wants_soon = true;
     follow_leader(sidecar);

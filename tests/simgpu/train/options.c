@@ -40,6 +40,9 @@ static const char HELP[] =
     "  --side-kernels N   kernels of no length launched beside the training (0)\n"
     "  --threads N        by so many threads, each in a stream of its own (1)\n"
     "  --rate N           so many a second in all; 0: as fast as it goes (0)\n"
+    "  --gate FILE        begins only the steps below the number in FILE, and says on stderr "
+    "before\n"
+    "                     which it waits; with \"end\" behind the number it ends there\n"
     "  --thief FIRST:LAST[:finalize]  steps in which another client takes CUPTI over, as\n"
     "                     torch.profiler does; with finalize it ends with cuptiFinalize\n"
     "\n"
@@ -164,6 +167,9 @@ static bool parse_load(int letter, const char *text, struct train_options *optio
         return parse_number("--side-kernels", text, 1000000000, &options->side_kernels);
     case 'R':
         return parse_number("--rate", text, 10000000, &options->rate);
+    case 'G':
+        options->gate = text;
+        return true;
     case 'T':
         return parse_thief(text, options);
     default:
@@ -254,6 +260,7 @@ bool train_options_parse(int argc, char **argv, struct train_options *options_ou
         {"side-kernels", required_argument, NULL, 'k'},
         {"threads", required_argument, NULL, 't'},
         {"rate", required_argument, NULL, 'R'},
+        {"gate", required_argument, NULL, 'G'},
         {"thief", required_argument, NULL, 'T'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},

@@ -37,8 +37,9 @@ struct train_options {
     uint32_t memory_churn; /* blocks taken and given back in a step, in each of two ways */
     uint32_t thread_count; /* that launch side_kernels together, at `rate` a second */
     uint64_t side_kernels;
-    uint64_t rate;  /* 0: as fast as it goes */
-    bool has_thief; /* another CUPTI client from the first to the last of these steps */
+    uint64_t rate;    /* 0: as fast as it goes */
+    const char *gate; /* a file that says how many steps may begin; NULL: all */
+    bool has_thief;   /* another CUPTI client from the first to the last of these steps */
     bool thief_finalizes;
     uint32_t thief_first;
     uint32_t thief_last;

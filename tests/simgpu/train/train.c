@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "tests/simgpu/train/gate.h"
 #include "tests/simgpu/train/marks.h"
 #include "tests/simgpu/train/options.h"
 #include "tests/simgpu/train/rival.h"
@@ -32,6 +33,8 @@ static void run(struct train *train)
     struct train_side *side = train_side_start(&train->options, &train->gpu);
 
     for (uint32_t step = 0; step < train->options.step_count; step++) {
+        if (!train_gate_pass(&train->options, step))
+            break;
         train_rival_step(&train->options, step);
         train_step_run(train, step);
     }
