@@ -295,7 +295,7 @@ static void take(struct rkt_aggregator *aggregator, int rank, const struct rkt_r
     case RKT_RUN_TOGGLE:
         rkt_log(RKT_LOG_DEBUG, "aggregator", "a toggle of the capture window", "from=%d", rank);
         note_step(aggregator, rank, message);
-        rkt_window_orders_toggle(aggregator->windows, message->flags & RKT_RUN_FLAG_IS_OPEN,
+        rkt_window_orders_toggle(aggregator->windows, rank, message->flags & RKT_RUN_FLAG_IS_OPEN,
                                  aggregator->now_ns);
         break;
     case RKT_RUN_JOB_FAILED:

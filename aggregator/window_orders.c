@@ -26,14 +26,19 @@ struct progress {
     double steps_per_ns;
 };
 
+struct rank {
+    struct progress progress;
+    uint64_t toggle_count; /* as of the last toggle that came from it */
+};
+
 struct rkt_window_orders {
     struct rkt_window_orders_config config;
     bool has_started;
     uint64_t open_at_ns; /* timed wishes; NEVER: none */
     uint64_t close_at_ns;
 
-    bool has_toggle; /* toggled_ns is the first of those that are one */
-    uint64_t toggled_ns;
+    uint64_t toggle_count; /* those that are one counted once */
+    uint64_t toggled_ns;   /* the first of the last that are one */
     bool has_wish;
     bool wish_is_open;
     uint64_t wished_ns;
@@ -42,7 +47,7 @@ struct rkt_window_orders {
     struct rkt_window_order order;
     uint64_t ordered_ns;
 
-    struct progress ranks[];
+    struct rank ranks[];
 };
 
 struct rkt_window_orders *rkt_window_orders_create(const struct rkt_window_orders_config *config)
@@ -84,7 +89,7 @@ void rkt_window_orders_start(struct rkt_window_orders *orders, uint64_t now_ns)
 void rkt_window_orders_step(struct rkt_window_orders *orders, int rank, uint64_t step,
                             uint64_t now_ns)
 {
-    struct progress *progress = &orders->ranks[rank];
+    struct progress *progress = &orders->ranks[rank].progress;
     struct sample sample = {.step = step, .at_ns = now_ns};
     uint64_t span_ns = now_ns - progress->first.at_ns;
 
@@ -102,7 +107,7 @@ void rkt_window_orders_step(struct rkt_window_orders *orders, int rank, uint64_t
 
 void rkt_window_orders_no_step(struct rkt_window_orders *orders, int rank)
 {
-    orders->ranks[rank] = (struct progress){0};
+    orders->ranks[rank].progress = (struct progress){0};
 }
 
 static void wish(struct rkt_window_orders *orders, bool is_open, uint64_t now_ns)
@@ -112,11 +117,28 @@ static void wish(struct rkt_window_orders *orders, bool is_open, uint64_t now_ns
     orders->wished_ns = now_ns;
 }
 
-void rkt_window_orders_toggle(struct rkt_window_orders *orders, bool is_open, uint64_t now_ns)
+/* Of the signal that made the last toggle: soon after it, or the first from this rank since. */
+static bool is_of_last_toggle(const struct rkt_window_orders *orders, const struct rank *from,
+                              uint64_t now_ns)
 {
-    if (orders->has_toggle && now_ns - orders->toggled_ns < RKT_WINDOW_MERGE_NS)
+    uint64_t age_ns = now_ns - orders->toggled_ns;
+
+    if (orders->toggle_count == 0)
+        return false;
+    return age_ns < RKT_WINDOW_MERGE_NS ||
+           (age_ns < RKT_WINDOW_LATE_NS && from->toggle_count < orders->toggle_count);
+}
+
+void rkt_window_orders_toggle(struct rkt_window_orders *orders, int rank, bool is_open,
+                              uint64_t now_ns)
+{
+    struct rank *from = &orders->ranks[rank];
+    bool is_repeated = is_of_last_toggle(orders, from, now_ns);
+
+    orders->toggle_count += !is_repeated;
+    from->toggle_count = orders->toggle_count;
+    if (is_repeated)
         return;
-    orders->has_toggle = true;
     orders->toggled_ns = now_ns;
     if (orders->has_wish)
         is_open = orders->wish_is_open;
@@ -148,8 +170,8 @@ static bool is_order_in_effect(const struct rkt_window_orders *orders, uint64_t 
         now_ns - orders->ordered_ns > EFFECT_WAIT_NS)
         return true;
     for (int rank = 0; rank < orders->config.rank_count; rank++) {
-        if (counts(&orders->ranks[rank], now_ns) &&
-            orders->ranks[rank].last.step < orders->order.from_step)
+        if (counts(&orders->ranks[rank].progress, now_ns) &&
+            orders->ranks[rank].progress.last.step < orders->order.from_step)
             return false;
     }
     return true;
@@ -158,7 +180,7 @@ static bool is_order_in_effect(const struct rkt_window_orders *orders, uint64_t 
 static bool are_rates_known(const struct rkt_window_orders *orders, uint64_t now_ns)
 {
     for (int rank = 0; rank < orders->config.rank_count; rank++) {
-        if (counts(&orders->ranks[rank], now_ns) && !orders->ranks[rank].has_rate)
+        if (counts(&orders->ranks[rank].progress, now_ns) && !orders->ranks[rank].progress.has_rate)
             return false;
     }
     return true;
@@ -178,7 +200,7 @@ static struct rkt_window_order make_order(const struct rkt_window_orders *orders
     struct rkt_window_order order = {.is_open = orders->wish_is_open};
 
     for (int rank = 0; rank < orders->config.rank_count; rank++) {
-        const struct progress *progress = &orders->ranks[rank];
+        const struct progress *progress = &orders->ranks[rank].progress;
         uint64_t ahead;
 
         if (!counts(progress, now_ns))

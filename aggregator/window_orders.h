@@ -10,10 +10,11 @@
  *
  * Steps are counted from the start of each process. All ranks switch at the same one, so N is ahead
  * of the fastest by what it may do until the order is everywhere (RKT_WINDOW_REACH_NS, ten times what
- * that takes), and by one more to open: the step before a window is its warm-up. Where no rank marks steps the order holds at once, that is within the
- * second in which each process looks.
+ * that takes), and by one more to open: the step before a window is its warm-up. Where no rank marks
+ * steps the order holds at once, that is within the second in which each process looks.
  *
- * One signal to all ranks arrives as many toggles: those of RKT_WINDOW_MERGE_NS are one. An order
+ * One signal to all ranks arrives as many toggles: those of RKT_WINDOW_MERGE_NS are one, as is the
+ * first of each rank within RKT_WINDOW_LATE_NS: its sidecar may have had no turn for seconds. An order
  * waits until the one before it has taken effect everywhere, so that no rank can miss that one.
  *
  * Threads: one. Time: the caller's.
@@ -24,6 +25,7 @@
 #include <stdint.h>
 
 #define RKT_WINDOW_MERGE_NS UINT64_C(1000000000)
+#define RKT_WINDOW_LATE_NS UINT64_C(10000000000)
 #define RKT_WINDOW_REACH_NS UINT64_C(500000000)
 
 struct rkt_window_orders;
@@ -48,7 +50,8 @@ void rkt_window_orders_step(struct rkt_window_orders *orders, int rank, uint64_t
 void rkt_window_orders_no_step(struct rkt_window_orders *orders, int rank);
 
 /* `is_open`: how it is at the rank that passes the toggle on. */
-void rkt_window_orders_toggle(struct rkt_window_orders *orders, bool is_open, uint64_t now_ns);
+void rkt_window_orders_toggle(struct rkt_window_orders *orders, int rank, bool is_open,
+                              uint64_t now_ns);
 
 struct rkt_window_order {
     bool is_open;

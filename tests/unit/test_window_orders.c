@@ -50,7 +50,7 @@ static void without_steps_an_order_is_at_once(void **state)
 
     (void)state;
     assert_none(orders, 5 * S);
-    rkt_window_orders_toggle(orders, true, 5 * S);
+    rkt_window_orders_toggle(orders, 0, true, 5 * S);
     order = next(orders, 5 * S);
     assert_false(order.is_open);
     assert_false(order.has_step);
@@ -72,7 +72,7 @@ static void an_order_is_ahead_of_the_fastest_rank(void **state)
             struct rkt_window_order order;
 
             run_at(orders, rates[i], 1, 9);
-            rkt_window_orders_toggle(orders, !opens, now_ns);
+            rkt_window_orders_toggle(orders, 0, !opens, now_ns);
             order = next(orders, now_ns);
             assert_int_equal(order.is_open, opens);
             assert_true(order.has_step);
@@ -89,12 +89,34 @@ static void toggles_of_one_signal_are_one(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 100; i++)
-        rkt_window_orders_toggle(orders, true, 5 * S + i * MS);
+        rkt_window_orders_toggle(orders, 0, true, 5 * S + i * MS);
     assert_false(next(orders, 5 * S).is_open);
-    rkt_window_orders_toggle(orders, true, 5 * S + 900 * MS); /* late, and of the state before */
+    rkt_window_orders_toggle(orders, 0, true, 5 * S + 900 * MS); /* late, and of the state before */
     assert_none(orders, 5 * S + 900 * MS);
-    rkt_window_orders_toggle(orders, true, 6 * S + 100 * MS);
+    rkt_window_orders_toggle(orders, 0, true, 6 * S + 100 * MS);
     assert_true(next(orders, 6 * S + 100 * MS).is_open);
+    rkt_window_orders_destroy(orders);
+}
+
+static void a_late_rank_passes_on_the_same_signal(void **state)
+{
+    struct rkt_window_orders *orders = make(0, 0);
+
+    (void)state;
+    rkt_window_orders_toggle(orders, 0, true, 5 * S);
+    assert_false(next(orders, 5 * S).is_open);
+    rkt_window_orders_toggle(orders, 1, false, 8 * S); /* its sidecar had no turn for so long */
+    assert_none(orders, 8 * S);
+    rkt_window_orders_toggle(orders, 1, false, 9 * S); /* the second from there is a new one */
+    assert_true(next(orders, 9 * S).is_open);
+    rkt_window_orders_toggle(orders, 0, true, 11 * S);
+    rkt_window_orders_toggle(orders, 2, false, 12 * S);
+    assert_none(orders, 12 * S);
+    rkt_window_orders_toggle(orders, 2, true, 13 * S);
+    assert_false(next(orders, 13 * S).is_open);
+    rkt_window_orders_toggle(orders, 0, false,
+                             13 * S + RKT_WINDOW_LATE_NS); /* to this rank alone */
+    assert_true(next(orders, 13 * S + RKT_WINDOW_LATE_NS).is_open);
     rkt_window_orders_destroy(orders);
 }
 
@@ -105,9 +127,9 @@ static void an_order_waits_until_the_last_is_in_effect(void **state)
 
     (void)state;
     run_at(orders, 1, 1, 3);
-    rkt_window_orders_toggle(orders, false, 3 * S);
+    rkt_window_orders_toggle(orders, 0, false, 3 * S);
     order = next(orders, 3 * S);
-    rkt_window_orders_toggle(orders, false, 5 * S);
+    rkt_window_orders_toggle(orders, 0, false, 5 * S);
     run_at(orders, 1, 4, 4);
     assert_none(orders, 5 * S);
     for (int rank = 1; rank < RANKS; rank++)
@@ -126,9 +148,9 @@ static void a_rank_that_stands_still_holds_no_order_up_for_long(void **state)
 
     (void)state;
     run_at(orders, 1, 1, 3);
-    rkt_window_orders_toggle(orders, false, 3 * S);
+    rkt_window_orders_toggle(orders, 0, false, 3 * S);
     (void)next(orders, 3 * S);
-    rkt_window_orders_toggle(orders, false, 5 * S);
+    rkt_window_orders_toggle(orders, 0, false, 5 * S);
     for (uint64_t second = 4; second <= 12; second++)
         rkt_window_orders_step(orders, 0, 3, second * S);
     assert_none(orders, 12 * S);
@@ -143,7 +165,7 @@ static void a_rate_is_waited_for_a_little(void **state)
 
     (void)state;
     rkt_window_orders_step(orders, 0, 1000, 5 * S);
-    rkt_window_orders_toggle(orders, false, 5 * S);
+    rkt_window_orders_toggle(orders, 0, false, 5 * S);
     assert_none(orders, 5 * S);
     rkt_window_orders_step(orders, 0, 1100, 6 * S);
     assert_true(next(orders, 6 * S).from_step > 1150);
@@ -158,7 +180,7 @@ static void a_job_that_is_over_does_not_count(void **state)
     run_at(orders, 10, 1, 9);
     rkt_window_orders_step(orders, 2, 100000, 9 * S);
     rkt_window_orders_no_step(orders, 2);
-    rkt_window_orders_toggle(orders, false, 9 * S);
+    rkt_window_orders_toggle(orders, 0, false, 9 * S);
     assert_true(next(orders, 9 * S).from_step < 1000);
     rkt_window_orders_destroy(orders);
 }
@@ -196,6 +218,7 @@ int main(void)
         cmocka_unit_test(without_steps_an_order_is_at_once),
         cmocka_unit_test(an_order_is_ahead_of_the_fastest_rank),
         cmocka_unit_test(toggles_of_one_signal_are_one),
+        cmocka_unit_test(a_late_rank_passes_on_the_same_signal),
         cmocka_unit_test(an_order_waits_until_the_last_is_in_effect),
         cmocka_unit_test(a_rank_that_stands_still_holds_no_order_up_for_long),
         cmocka_unit_test(a_rate_is_waited_for_a_little),
