@@ -3,6 +3,10 @@
 """Checks the reports of simulated runs against what each scenario injected.
 
   check_simgpu.py FOLDER     with SCENARIO.json (report) and SCENARIO.facts (a line per rank)
+
+The GPUs are simulated, hosts are real. Where the machine holds them up, that is what a report has to find,
+and who is named there and how work overlaps is no matter of the scenario: see is_steady. What the GPUs did
+is the same on any machine.
 """
 import json
 import pathlib
@@ -15,6 +19,8 @@ STRAGGLERS = {
     "slow-input": (2, "input"),
 }
 
+SLOWED_MOST = 1.15  # of the time that a scenario takes by itself
+
 FETCH = ("cuMemcpyDtoHAsync", "cuStreamSynchronize")  # of a number, as `.item()` does
 
 
@@ -22,6 +28,15 @@ def parts_of(window):
     parts = window["parts_ns"]
     flat = [v for v in parts.values() if not isinstance(v, dict)]
     return flat + list(parts["copy"].values()) + list(parts["idle"].values())
+
+
+def is_steady(name, facts):
+    """Whether the job took about as long as its kernels and the waits that are planted in it."""
+    own_ns = max(max(fact["kernel_ns"], fact["input_wait_ns"], fact["launch_wait_ns"]) for fact in facts)
+    ratio = max(fact["wall_ns"] for fact in facts) / own_ns
+    if ratio > SLOWED_MOST:
+        print(f"{name}: this machine made it take {ratio:.2f} times its own time: hosts may be named in it")
+    return ratio <= SLOWED_MOST
 
 
 def check_common(name, report, facts):
@@ -36,6 +51,9 @@ def check_common(name, report, facts):
         assert not rank["is_cut_short"], (name, rank["rank"])
         assert len(rank["steps"]) == fact["steps"], (name, len(rank["steps"]))
         assert rank["run"]["kernels"]["compute"] == fact["kernels"], (name, rank["run"]["kernels"])
+        parts = rank["run"]["parts_ns"]
+        compute_ns = parts["compute"] + parts["overlapped"]  # but for what clocks are steered
+        assert abs(compute_ns - fact["kernel_ns"]) <= fact["kernel_ns"] / 1000, (name, rank["rank"], parts, fact)
         assert rank["run"]["kernels"]["comm"] == fact["collectives"], (name, rank["run"]["kernels"])
     collectives = report["collectives"]
     assert len(collectives) == facts[0]["collectives"], (name, len(collectives))
@@ -54,19 +72,23 @@ def idle(report, cause):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    reports = {}
+    reports, steady = {}, {}  # the latter of those where it matters
     for path in sorted(folder.glob("*.json")):
         name = path.stem
         lines = (folder / f"{name}.facts").read_text().splitlines()
         facts = [json.loads(line) for line in lines if line.startswith("{")]
         reports[name] = json.loads(path.read_text())
         check_common(name, reports[name], facts)
+        if name in STRAGGLERS:
+            steady[name] = is_steady(name, facts)
     assert len(reports) == 6, sorted(reports)
 
     for name, wanted in STRAGGLERS.items():
         found = reports[name]["straggler"]
         named = (found["rank"], found["cause"]) if found["is_found"] else None
-        assert named == wanted, (name, found)
+        # kernels are slow nowhere else, however busy the machine is
+        may_differ = not steady[name] and (named is None or named[1] != "compute")
+        assert named == wanted or may_differ, (name, found)
 
     # how long hosts are late depends on the machine; what they waited for does not
     clean = reports["clean"]
@@ -79,7 +101,7 @@ def main():
         explained = sum(row["idle_ns"] + row["tail_ns"] for row in report["tables"]["calls"])
         assert explained == idle(report, "sync"), (name, explained, idle(report, "sync"))
     assert idle(gaps, "host") > idle(gaps, "sync"), "launch-gaps"
-    assert clean["summary"]["backward_overlap"] > 0.5, clean["summary"]
+    assert clean["summary"]["backward_overlap"] > 0.5 or not steady["clean"], clean["summary"]
     assert reports["no-overlap"]["summary"]["backward_overlap"] < 0.05, "no-overlap"
     for name, report in reports.items():
         print(f"{name}: {report['straggler']} {report['summary']['parts_ns']}")
