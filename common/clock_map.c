@@ -20,6 +20,7 @@ struct point {
     int64_t d_ns;
     int64_t half_ns; /* half the width of the pair's bracket */
     int64_t error_ns;
+    int64_t back_ns; /* as far the clock may have been set back in that piece, beside the twices */
 };
 
 /* Readings of a clock that was set back, some of which it gave twice. */
@@ -30,6 +31,7 @@ struct twice {
 };
 
 struct line {
+    bool is_from_raw;     /* else x is the other clock's */
     struct point *points; /* by x_ns, which are all different */
     size_t count;
     struct twice *twices; /* two beside each step back */
@@ -77,6 +79,12 @@ static int64_t ppm_of(int64_t distance_ns, int64_t ppm)
     return scale_ns(distance_ns, ppm, PPM) + 1;
 }
 
+/* A reading comes again after so long, where a clock was set back and then runs slow. */
+static int64_t regained_ns(int64_t back_ns)
+{
+    return scale_ns(back_ns, PPM, PPM - SLEW_MAX_PPM) + 1;
+}
+
 static uint64_t other_clock_ns(const struct rkt_event *pair, enum rkt_clock_id clock_id)
 {
     return clock_id == RKT_CLOCK_REALTIME ? pair->clock_pair.realtime_ns
@@ -89,6 +97,20 @@ static int compare_points(const void *a, const void *b)
     const struct point *q = b;
 
     return (p->x_ns > q->x_ns) - (p->x_ns < q->x_ns);
+}
+
+static int64_t change_ns(const struct line *line, size_t k)
+{
+    return clamp_ns((__int128)line->points[k + 1].d_ns - line->points[k].d_ns);
+}
+
+/* How long piece k took. */
+static int64_t raw_length_ns(const struct line *line, size_t k)
+{
+    int64_t length_ns = line->points[k + 1].x_ns - line->points[k].x_ns;
+
+    return line->is_from_raw ? length_ns
+                             : abs_ns(clamp_ns((__int128)length_ns + change_ns(line, k)));
 }
 
 /* How far piece k bends from its neighbour's slope: 0 where the clock ran evenly. */
@@ -114,31 +136,74 @@ static int64_t left_out_ns(const struct line *line, size_t k)
 /* More than any slew: the clock was set somewhere inside piece k. */
 static bool is_stepped(const struct line *line, size_t k)
 {
-    const struct point *p = line->points;
+    return abs_ns(change_ns(line, k)) > ppm_of(raw_length_ns(line, k), SLEW_MAX_PPM);
+}
 
-    return abs_ns(p[k + 1].d_ns - p[k].d_ns) > ppm_of(p[k + 1].x_ns - p[k].x_ns, SLEW_MAX_PPM);
+/* Whether piece k, if there is one, tells at which rate its neighbours ran. */
+static bool is_witness(const struct line *line, size_t k)
+{
+    return k + 1 < line->count && !is_stepped(line, k);
 }
 
 /*
- * A change of rate somewhere inside a piece moves the truth off the straight line by no more than
- * the piece bends from the neighbour that is free of it: hence the smaller of the two. In
- * a stepped piece, and in a line of one piece, which has no witness, all of its own change counts.
- * What this cannot see: steps below 500 ppm of the piece in two neighbours at once.
+ * How far the truth may be off the straight line inside piece k, beside the brackets. A change of
+ * rate, or a step, somewhere inside it moves the truth by no more than the piece bends from the
+ * neighbour that is free of it: hence the smaller of the two. A piece that ends at the height where
+ * it began may have changed its rate, too: its own change bounds nothing. In a stepped piece, and
+ * where no neighbour tells the rate, all counts that a slew may have hidden of a step.
+ * What this cannot see: changes in two neighbours at once.
  */
+static int64_t bent_ns(const struct line *line, size_t k)
+{
+    bool is_told_before = k > 0 && is_witness(line, k - 1);
+    bool is_told_behind = is_witness(line, k + 1);
+
+    if (is_stepped(line, k) || (!is_told_before && !is_told_behind))
+        return clamp_ns((__int128)abs_ns(change_ns(line, k)) +
+                        ppm_of(raw_length_ns(line, k), SLEW_MAX_PPM));
+    return min_ns(is_told_before ? bend_ns(line, k, k - 1) : INT64_MAX,
+                  is_told_behind ? bend_ns(line, k, k + 1) : INT64_MAX);
+}
+
+/* A bend is a step back for all that is known, unless brackets alone may make it. */
+static int64_t hidden_back_ns(const struct line *line, size_t k, int64_t bent_ns)
+{
+    int64_t halves_ns = line->points[k].half_ns + line->points[k + 1].half_ns;
+
+    if (line->is_from_raw || is_stepped(line, k) || bent_ns <= halves_ns + left_out_ns(line, k))
+        return 0;
+    return regained_ns(clamp_ns((__int128)bent_ns + halves_ns));
+}
+
 static void set_errors(struct line *line)
 {
     for (size_t k = 0; k + 1 < line->count; k++) {
         struct point *p = line->points;
-        int64_t bent_ns = abs_ns(clamp_ns((__int128)p[k + 1].d_ns - p[k].d_ns));
+        int64_t off_ns = bent_ns(line, k);
 
-        if (!is_stepped(line, k)) {
-            if (k > 0)
-                bent_ns = min_ns(bent_ns, bend_ns(line, k, k - 1));
-            if (k + 2 < line->count)
-                bent_ns = min_ns(bent_ns, bend_ns(line, k, k + 1));
-        }
-        p[k].error_ns = max_ns(p[k].half_ns, p[k + 1].half_ns) + bent_ns + left_out_ns(line, k);
+        p[k].error_ns = clamp_ns((__int128)max_ns(p[k].half_ns, p[k + 1].half_ns) + off_ns +
+                                 left_out_ns(line, k));
+        p[k].back_ns = hidden_back_ns(line, k, off_ns);
     }
+}
+
+/*
+ * Readings in [from, to] beside piece k, or at its first point, that may be of the other side of a
+ * step back in there: by how much that is off. A bend is 0.1 % of its piece at most, which is less
+ * than any neighbour is long.
+ */
+static int64_t hidden_ns(const struct line *line, size_t k, int64_t from_ns, int64_t to_ns)
+{
+    const struct point *p = line->points;
+    int64_t worst_ns = 0;
+
+    if (k > 0 && from_ns <= p[k].x_ns + p[k - 1].back_ns)
+        worst_ns = p[k - 1].back_ns;
+    if (from_ns <= p[k].x_ns && to_ns >= p[k].x_ns - p[k].back_ns)
+        worst_ns = max_ns(worst_ns, p[k].back_ns);
+    if (k + 1 < line->count && to_ns >= p[k + 1].x_ns - p[k + 1].back_ns)
+        worst_ns = max_ns(worst_ns, p[k + 1].back_ns);
+    return worst_ns;
 }
 
 /* More than TWICES_MAX count as one that reaches over all. */
@@ -162,23 +227,27 @@ static void add_twice(struct line *line, struct twice twice)
 
 /*
  * Between two pairs the clock was set back, nobody knows when: as far before the first reading and
- * behind the second as it was set back, a reading may be of either side.
+ * behind the second as it was set back, a reading may be of either side. Pairs show less than that
+ * where the clock was slewed forward as well: by up to 500 ppm of the time between.
  */
-static bool add_twices(struct line *line, enum rkt_clock_id clock_id, const struct rkt_event *pairs,
-                       size_t pair_count)
+static bool add_twices(struct line *line)
 {
     line->twices = calloc(TWICES_MAX, sizeof(*line->twices));
-    for (size_t i = 1; line->twices && i < pair_count; i++) {
-        uint64_t before = other_clock_ns(&pairs[i - 1], clock_id);
-        uint64_t after = other_clock_ns(&pairs[i], clock_id);
-        int64_t raw_ns = clamp_ns((__int128)pairs[i].start_ns - pairs[i - 1].start_ns);
-        int64_t back_ns = clamp_ns((__int128)raw_ns - ((__int128)after - before));
+    for (size_t i = 1; line->twices && i < line->count; i++) {
+        const struct point *p = &line->points[i - 1];
+        const struct point *q = &line->points[i];
+        int64_t shown_ns = clamp_ns((__int128)q->d_ns - p->d_ns);
+        int64_t raw_ns = clamp_ns((__int128)q->x_ns - p->x_ns + shown_ns);
+        int64_t halves_ns = clamp_ns((__int128)p->half_ns + q->half_ns);
+        int64_t most_raw_ns = clamp_ns((__int128)raw_ns + halves_ns);
+        int64_t back_ns;
 
-        if (before > RKT_TIME_MAX_NS || after > RKT_TIME_MAX_NS || raw_ns <= 0 ||
-            back_ns <= ppm_of(raw_ns, SLEW_MAX_PPM))
+        if (raw_ns <= 0 || shown_ns <= ppm_of(raw_ns, SLEW_MAX_PPM))
             continue;
-        add_twice(line, (struct twice){(int64_t)before - back_ns, (int64_t)before, back_ns});
-        add_twice(line, (struct twice){(int64_t)after, (int64_t)after + back_ns, back_ns});
+        back_ns = regained_ns(
+            clamp_ns((__int128)shown_ns + halves_ns + ppm_of(most_raw_ns, SLEW_MAX_PPM)));
+        add_twice(line, (struct twice){p->x_ns - back_ns, p->x_ns, back_ns});
+        add_twice(line, (struct twice){q->x_ns, q->x_ns + back_ns, back_ns});
     }
     return line->twices != NULL;
 }
@@ -201,9 +270,10 @@ static enum rkt_status line_init(struct line *line, enum rkt_clock_id clock_id, 
 {
     size_t kept = 0;
 
-    *line = (struct line){.points = calloc(pair_count ? pair_count : 1, sizeof(*line->points))};
-    if (!line->points || (!from_raw && !add_twices(line, clock_id, pairs, pair_count)))
-        return RKT_ERR_NOMEM; /* the map frees it */
+    *line = (struct line){.is_from_raw = from_raw,
+                          .points = calloc(pair_count ? pair_count : 1, sizeof(*line->points))};
+    if (!line->points)
+        return RKT_ERR_NOMEM;
     for (size_t i = 0; i < pair_count; i++) {
         uint64_t other = other_clock_ns(&pairs[i], clock_id);
         uint64_t width = pairs[i].end_ns - pairs[i].start_ns;
@@ -221,6 +291,8 @@ static enum rkt_status line_init(struct line *line, enum rkt_clock_id clock_id, 
             .half_ns = (int64_t)(width - width / 2),
         };
     }
+    if (!from_raw && !add_twices(line)) /* as long as they are by time */
+        return RKT_ERR_NOMEM;           /* the map frees it */
     qsort(line->points, line->count, sizeof(*line->points), compare_points);
     for (size_t i = 0; i < line->count; i++) {
         if (kept == 0 || line->points[i].x_ns != line->points[kept - 1].x_ns)
@@ -254,19 +326,24 @@ static size_t line_find(const struct line *line, int64_t x_ns)
     return low;
 }
 
-/* Beyond the ends the end piece goes on, unless it holds a step. */
+/*
+ * Beyond the ends the end piece goes on, unless it holds a step. There the clock may be slewed the
+ * other way.
+ */
 static void line_extend(const struct line *line, size_t end, int64_t x_ns, int64_t *d_ns_out,
                         int64_t *error_ns_out)
 {
     const struct point *p = line->points;
     size_t piece = end > 0 ? end - 1 : 0;
     int64_t distance_ns = x_ns - p[end].x_ns;
+    int64_t gained_ns = 0;
 
-    *d_ns_out = p[end].d_ns;
     if (line->count > 1 && !is_stepped(line, piece))
-        *d_ns_out += scale_ns(p[piece + 1].d_ns - p[piece].d_ns, distance_ns,
-                              p[piece + 1].x_ns - p[piece].x_ns);
-    *error_ns_out = p[end].half_ns + ppm_of(abs_ns(distance_ns), SLEW_MAX_PPM);
+        gained_ns =
+            scale_ns(change_ns(line, piece), distance_ns, p[piece + 1].x_ns - p[piece].x_ns);
+    *d_ns_out = p[end].d_ns + gained_ns;
+    *error_ns_out = clamp_ns((__int128)p[end].half_ns + abs_ns(gained_ns) +
+                             ppm_of(abs_ns(distance_ns), SLEW_MAX_PPM));
 }
 
 static bool line_map(const struct line *line, int64_t x_ns, int64_t *y_ns_out,
@@ -289,7 +366,8 @@ static bool line_map(const struct line *line, int64_t x_ns, int64_t *y_ns_out,
                scale_ns(p[k + 1].d_ns - p[k].d_ns, x_ns - p[k].x_ns, p[k + 1].x_ns - p[k].x_ns);
         *error_ns_out = p[k].error_ns;
     }
-    *error_ns_out = clamp_ns((__int128)*error_ns_out + twice_ns(line, x_ns, x_ns));
+    *error_ns_out = clamp_ns((__int128)*error_ns_out + twice_ns(line, x_ns, x_ns) +
+                             hidden_ns(line, k, x_ns, x_ns));
     return rkt_add_i64(x_ns, d_ns, y_ns_out);
 }
 
@@ -482,8 +560,11 @@ static int64_t worst_map_error(const struct rkt_clock_map *map, int64_t start_ns
     (void)to_raw(map, map->rank_clock, end_ns, &local_ns, &error_ns);
     worst_ns = max_ns(worst_ns, error_ns);
     for (size_t i = 0; i < line->count; i++) {
-        if (line->points[i].x_ns >= start_ns && line->points[i].x_ns < end_ns)
-            worst_ns = max_ns(worst_ns, max_ns(line->points[i].half_ns, line->points[i].error_ns));
+        const struct point *p = &line->points[i];
+
+        if (p->x_ns < end_ns && (i + 1 == line->count || p[1].x_ns > start_ns))
+            worst_ns = max_ns(worst_ns, clamp_ns((__int128)max_ns(p->half_ns, p->error_ns) +
+                                                 hidden_ns(line, i, start_ns, end_ns)));
     }
     return clamp_ns((__int128)worst_ns + twice_ns(line, start_ns, end_ns));
 }

@@ -8,8 +8,9 @@
  * Rank time is local time of one chosen clock per source (that of its GPU records,
  * else MONOTONIC_RAW): everything within a rank is computed in it, exactly. Other
  * clocks of the same source are mapped into it by the recorded pairs, linear between
- * neighbours; the error is the pairs' bracket, and what pairs in between may be off the line that
- * were left out. Job time adds the source's offset to the reference
+ * neighbours; the error is the pairs' bracket, what pairs in between may be off the line that
+ * were left out, and what a slew by up to 500 ppm, a step or both may have done there unseen, if
+ * not in two neighbouring gaps at once. Job time adds the source's offset to the reference
  * (align_at.h).
  *
  * Threads: read only after build. Memory: its own.

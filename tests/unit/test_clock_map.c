@@ -110,19 +110,22 @@ static void between_two_readings_nothing_was_left_out(void **state)
 static void a_stepped_clock_is_mapped_with_the_step_as_its_error(void **state)
 {
     const struct rkt_event pairs[] = {
+        pair(SECOND / 2, 80, 21 * SECOND / 2),
         pair(1 * SECOND, 80, 11 * SECOND),
         pair(2 * SECOND, 80, 12 * SECOND),
         pair(3 * SECOND, 80, 13 * SECOND + 5000000), /* NTP stepped 5 ms */
         pair(4 * SECOND, 80, 14 * SECOND + 5000000),
+        pair(5 * SECOND, 80, 15 * SECOND + 5000000),
     };
-    struct rkt_clock_map *map = map_of(RKT_CLOCK_REALTIME, pairs, 4, NULL);
+    struct rkt_clock_map *map = map_of(RKT_CLOCK_REALTIME, pairs, 6, NULL);
     int64_t error_ns;
 
     (void)state;
     to_rank(map, RKT_CLOCK_MONOTONIC_RAW, 3 * SECOND / 2, &error_ns);
     assert_int_equal(error_ns, 40 + LINE_NS);
     to_rank(map, RKT_CLOCK_MONOTONIC_RAW, 5 * SECOND / 2, &error_ns);
-    assert_int_equal(error_ns, 5000040 + LINE_NS);
+    /* 5.5 ms, if it was slewed back by 500 ppm all that second */
+    assert_int_equal(error_ns, 5500041 + LINE_NS);
     to_rank(map, RKT_CLOCK_MONOTONIC_RAW, 7 * SECOND / 2, &error_ns);
     assert_int_equal(error_ns, 40 + LINE_NS);
     rkt_clock_map_destroy(map);
@@ -147,31 +150,183 @@ static void a_clock_that_was_set_back_maps_within_its_error(void **state)
     rkt_clock_map_destroy(map);
 }
 
-/* 5 ms back, at any moment between the second pair and the third: each truth is within the error. */
+/* A clock that is slewed all along, and set back (or forward) once. */
+struct set_back {
+    int64_t slew_ppm;
+    int64_t back_ns;
+};
+
+static const int64_t FIRST_NS = 11 * SECOND;
+
+/* `is_after`: it has been set back by then. */
+static int64_t reading(struct set_back set_back, int64_t at_ns, bool is_after)
+{
+    int64_t run_ns = at_ns - SECOND;
+
+    return FIRST_NS + run_ns + run_ns * set_back.slew_ppm / 1000000 -
+           (is_after ? set_back.back_ns : 0);
+}
+
+/* Six readings 100 ms apart, of which the last three are after it. */
+static struct rkt_clock_map *set_back_map(struct set_back set_back, enum rkt_clock_id rank_clock,
+                                          const struct rkt_align_info *align)
+{
+    struct rkt_event pairs[6];
+
+    for (int i = 0; i < 6; i++) {
+        int64_t at_ns = SECOND + i * RKT_CLOCK_PAIR_EVERY_NS;
+
+        pairs[i] = pair((uint64_t)at_ns, 0, (uint64_t)reading(set_back, at_ns, i >= 3));
+    }
+    return map_of(rank_clock, pairs, 6, align);
+}
+
+static void assert_within(struct set_back set_back, int64_t at_ns, int64_t off_ns, int64_t error_ns)
+{
+    if (llabs(off_ns) > error_ns + 2) /* both readings are rounded */
+        fail_msg("%lld ppm, set back by %lld: at %lld off by %lld, error %lld",
+                 (long long)set_back.slew_ppm, (long long)set_back.back_ns, (long long)at_ns,
+                 (long long)off_ns, (long long)error_ns);
+}
+
+/* Set back at any moment between the third reading and the fourth: each truth is within the error. */
+static void assert_either_side_is_within(struct set_back set_back)
+{
+    struct rkt_clock_map *to_raw = set_back_map(set_back, RKT_CLOCK_MONOTONIC_RAW, NULL);
+    struct rkt_clock_map *from_raw = set_back_map(set_back, RKT_CLOCK_REALTIME, NULL);
+
+    for (int64_t step_ns = 1200000001; step_ns < 1300000000; step_ns += 4999999) {
+        for (int64_t at_ns = SECOND + step_ns % 277777; at_ns < 1500000000; at_ns += 277777) {
+            int64_t real_ns = reading(set_back, at_ns, at_ns >= step_ns), error_ns;
+            int64_t raw_ns = to_rank(to_raw, RKT_CLOCK_REALTIME, real_ns, &error_ns);
+
+            assert_within(set_back, at_ns, raw_ns - at_ns, error_ns);
+            raw_ns = to_rank(from_raw, RKT_CLOCK_MONOTONIC_RAW, at_ns, &error_ns);
+            assert_within(set_back, at_ns, raw_ns - real_ns, error_ns);
+        }
+    }
+    rkt_clock_map_destroy(to_raw);
+    rkt_clock_map_destroy(from_raw);
+}
+
+/*
+ * What pairs show of a step is not its height: of 5 ms back a slew of 400 ppm has made 40 us good
+ * until the next reading. 20 us back look like a change of rate, 60 us beside such a slew as well.
+ */
 static void a_reading_that_a_clock_gave_twice_is_either(void **state)
 {
-    static const int64_t FIRST = 11 * SECOND;
-    const struct rkt_event pairs[] = {pair(1000000000, 0, (uint64_t)FIRST),
-                                      pair(1100000000, 0, (uint64_t)FIRST + 100000000),
-                                      pair(1200000000, 0, (uint64_t)FIRST + 195000000),
-                                      pair(1300000000, 0, (uint64_t)FIRST + 295000000)};
-    struct rkt_clock_map *map = map_of(RKT_CLOCK_MONOTONIC_RAW, pairs, 4, NULL);
+    static const int64_t slews_ppm[] = {-499, -400, 0, 400, 499};
+    static const int64_t backs_ns[] = {2000000000, 5000000, 60000, 20000, -20000, -5000000};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(slews_ppm) / sizeof(slews_ppm[0]); i++) {
+        for (size_t j = 0; j < sizeof(backs_ns) / sizeof(backs_ns[0]); j++)
+            assert_either_side_is_within((struct set_back){slews_ppm[i], backs_ns[j]});
+    }
+}
+
+/* Further from it than it can have been set back nothing is in doubt. */
+static void a_reading_that_a_clock_gave_once_is_exact(void **state)
+{
+    struct rkt_clock_map *map =
+        set_back_map((struct set_back){.back_ns = 5000000}, RKT_CLOCK_MONOTONIC_RAW, NULL);
     int64_t error_ns;
 
     (void)state;
-    for (int64_t step_ns = 1100000001; step_ns < 1200000000; step_ns += 4999999) {
-        for (int64_t at_ns = 1000000000; at_ns < 1300000000; at_ns += 777777) {
-            int64_t real_ns = FIRST + at_ns - 1000000000 - (at_ns >= step_ns ? 5000000 : 0);
-            int64_t raw_ns = to_rank(map, RKT_CLOCK_REALTIME, real_ns, &error_ns);
-
-            if (llabs(raw_ns - at_ns) > error_ns + 1)
-                fail_msg("set back at %lld: at %lld off by %lld, error %lld", (long long)step_ns,
-                         (long long)at_ns, (long long)(raw_ns - at_ns), (long long)error_ns);
-        }
-    }
-    (void)to_rank(map, RKT_CLOCK_REALTIME, FIRST + 90000000, &error_ns);
-    assert_int_equal(error_ns, 0); /* more than 5 ms from it nothing is in doubt */
+    (void)to_rank(map, RKT_CLOCK_REALTIME, FIRST_NS + 194000000, &error_ns);
+    assert_int_equal(error_ns, 0);
+    (void)to_rank(map, RKT_CLOCK_REALTIME, FIRST_NS + 196000000, &error_ns);
+    /* 100 ms of 500 ppm may hide 50 us of it, and it takes 5052528 to make all that good */
+    assert_int_equal(error_ns, 5052528);
     rkt_clock_map_destroy(map);
+}
+
+/* 20 us back 1 ns after a reading that was stored: 20 us later the clock shows the same again. */
+static void a_stored_reading_may_come_again(void **state)
+{
+    struct rkt_clock_map *map =
+        set_back_map((struct set_back){.back_ns = 20000}, RKT_CLOCK_MONOTONIC_RAW, NULL);
+    int64_t error_ns;
+
+    (void)state;
+    assert_int_equal(to_rank(map, RKT_CLOCK_REALTIME, FIRST_NS + 200000000, &error_ns),
+                     SECOND + 200000000);
+    assert_in_range(error_ns, 20000, 20100);
+    rkt_clock_map_destroy(map);
+}
+
+/* The piece beside tells no rate, as it holds a step: all counts that 500 ppm may make of 100 ms. */
+static void a_stepped_piece_is_no_witness(void **state)
+{
+    const struct rkt_event pairs[] = {pair(1000000000, 0, 11000000000),
+                                      pair(1100000000, 0, 11100000000),
+                                      pair(1200000000, 0, 11205000000)};
+    struct rkt_clock_map *map = map_of(RKT_CLOCK_REALTIME, pairs, 3, NULL);
+    int64_t error_ns;
+
+    (void)state;
+    (void)to_rank(map, RKT_CLOCK_MONOTONIC_RAW, 1050000000, &error_ns);
+    assert_int_equal(error_ns, 50001);
+    rkt_clock_map_destroy(map);
+}
+
+/* Of stretches with the step and without, none is said to be better than its worst moment. */
+static void the_worst_bound_is_exceeded_at_no_moment(void **state)
+{
+    static const int64_t backs_ns[] = {5000000, 40000, 20000, 0};
+    const struct rkt_align_info reference = {.state = RKT_ALIGN_REFERENCE};
+
+    (void)state;
+    for (size_t j = 0; j < sizeof(backs_ns) / sizeof(backs_ns[0]); j++) {
+        struct set_back set_back = {0, backs_ns[j]};
+        struct rkt_clock_map *map = set_back_map(set_back, RKT_CLOCK_REALTIME, &reference);
+
+        for (int64_t start_ns = FIRST_NS - 7000000; start_ns < FIRST_NS + 520000000;
+             start_ns += 7654321) {
+            int64_t worst_ns, likely_ns;
+
+            worst_ns = rkt_clock_map_worst_bound(map, start_ns, start_ns + 60000000, &likely_ns);
+            for (int64_t at_ns = start_ns; at_ns <= start_ns + 60000000; at_ns += 10000) {
+                int64_t bound_ns;
+
+                (void)rkt_clock_map_to_job(map, at_ns, &bound_ns);
+                assert_true(bound_ns <= worst_ns);
+            }
+        }
+        rkt_clock_map_destroy(map);
+    }
+}
+
+static int64_t turned(int64_t run_ns, int64_t turn_ns)
+{
+    int64_t slewed_ns = run_ns < turn_ns ? run_ns : 2 * turn_ns - run_ns;
+
+    return FIRST_NS + run_ns + slewed_ns * 400 / 1000000;
+}
+
+/* Slewed by 400 ppm one way and then the other, from between the third reading and the fourth on. */
+static void a_change_of_the_slew_is_within_the_error(void **state)
+{
+    (void)state;
+    for (int64_t turn_ns = 201000000; turn_ns < 300000000; turn_ns += 7000000) {
+        struct rkt_event pairs[6];
+        struct rkt_clock_map *map;
+
+        for (int i = 0; i < 6; i++) {
+            int64_t run_ns = i * RKT_CLOCK_PAIR_EVERY_NS;
+
+            pairs[i] = pair((uint64_t)(SECOND + run_ns), 0, (uint64_t)turned(run_ns, turn_ns));
+        }
+        map = map_of(RKT_CLOCK_REALTIME, pairs, 6, NULL);
+        for (int64_t run_ns = 0; run_ns < 500000000; run_ns += 777777) {
+            int64_t error_ns;
+            int64_t real_ns = to_rank(map, RKT_CLOCK_MONOTONIC_RAW, SECOND + run_ns, &error_ns);
+
+            assert_true(llabs(real_ns - turned(run_ns, turn_ns)) <= error_ns + 2);
+            assert_true(error_ns <= 80000); /* 100 ms of twice 400 ppm */
+        }
+        rkt_clock_map_destroy(map);
+    }
 }
 
 static void past_the_last_pair_the_error_grows(void **state)
@@ -185,7 +340,7 @@ static void past_the_last_pair_the_error_grows(void **state)
     (void)state;
     assert_int_equal(to_rank(map, RKT_CLOCK_MONOTONIC_RAW, 3 * SECOND, &near_ns),
                      13 * SECOND + 20000);
-    assert_int_equal(near_ns, 40 + SECOND / 2000 + 1); /* 500 ppm */
+    assert_int_equal(near_ns, 40 + 10000 + SECOND / 2000 + 1); /* from 10 ppm to -500 */
     to_rank(map, RKT_CLOCK_MONOTONIC_RAW, 1, &far_ns);
     assert_true(far_ns > 40);
     rkt_clock_map_destroy(map);
@@ -348,6 +503,11 @@ int main(void)
         cmocka_unit_test(a_stepped_clock_is_mapped_with_the_step_as_its_error),
         cmocka_unit_test(a_clock_that_was_set_back_maps_within_its_error),
         cmocka_unit_test(a_reading_that_a_clock_gave_twice_is_either),
+        cmocka_unit_test(a_reading_that_a_clock_gave_once_is_exact),
+        cmocka_unit_test(a_stored_reading_may_come_again),
+        cmocka_unit_test(a_stepped_piece_is_no_witness),
+        cmocka_unit_test(the_worst_bound_is_exceeded_at_no_moment),
+        cmocka_unit_test(a_change_of_the_slew_is_within_the_error),
         cmocka_unit_test(past_the_last_pair_the_error_grows),
         cmocka_unit_test(the_error_bound_holds_on_random_walks),
         cmocka_unit_test(mapping_keeps_the_order_of_stamps),
