@@ -46,7 +46,7 @@ run absent LD_LIBRARY_PATH="$work/bare$path" -- "${one[@]}" "$work/absent" "${jo
 pids+=($!)
 run old LD_LIBRARY_PATH="$build/simgpu/old:$LD_LIBRARY_PATH" -- "${one[@]}" "$work/old" "${job[@]}" &
 pids+=($!)
-run lost SIMGPU_NVML_FAIL=nvmlDeviceGetPowerUsage:4,nvmlDeviceGetClockInfo:15:300 -- \
+run lost SIMGPU_NVML_FAIL=nvmlDeviceGetPowerUsage:4,nvmlDeviceGetClockInfo:15:2000 -- \
     "${one[@]}" "$work/lost" "${job[@]}" &
 pids+=($!)
 run hangs SIMGPU_NVML_HANG=nvmlDeviceGetTemperature -- "${one[@]}" "$work/hangs" "${job[@]}" &
