@@ -6,29 +6,12 @@
 #include "analysis/report/report.h"
 #include "common/clock_curve.h"
 #include "fake_job.h"
+#include "fake_report.h"
 #include "rkt_test.h"
-
-/* The caller frees it. */
-static char *write_report(const struct fake_run *run, const char *format)
-{
-    char *text = NULL;
-    size_t len_bytes = 0;
-    FILE *out = open_memstream(&text, &len_bytes);
-
-    assert_non_null(out);
-    for (size_t i = 0; i < RKT_REPORT_FORMAT_COUNT; i++) {
-        struct rkt_error err;
-
-        if (strcmp(RKT_REPORT_FORMATS[i].name, format) == 0)
-            assert_rkt_ok(RKT_REPORT_FORMATS[i].write(&run->result, NULL, out, &err), err);
-    }
-    assert_int_equal(fclose(out), 0);
-    return text;
-}
 
 static void check_has(const struct fake_run *run, const char *format, const char *what)
 {
-    char *text = write_report(run, format);
+    char *text = fake_run_report(run, format);
 
     if (!strstr(text, what))
         fail_msg("no '%s' in: %s", what, text);
@@ -51,7 +34,7 @@ static void a_bound_that_rests_on_a_claim_of_true_time_says_so(void **state)
     }
     check_has(&run, "text", "clock: aligned, guaranteed +- 9.500 us, likely +- 3.900 us");
     check_has(&run, "json", "\"claims\": \"none\"");
-    text = write_report(&run, "text");
+    text = fake_run_report(&run, "text");
     assert_null(strstr(text, "--ptp-bound"));
     free(text);
     second[0].align_flags = second[1].align_flags = RKT_CLOCK_CLAIM_USED;
