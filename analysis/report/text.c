@@ -463,16 +463,29 @@ static void print_next(const struct rkt_result *result, FILE *out)
     rkt_text_line(out, "  See it: ranktrace export, then open the file in ui.perfetto.dev.");
 }
 
+/* Kineto writes GPU work behind all else: a file that is cut lacks that first. */
+static const char *what_is_missing(const struct rkt_result *result)
+{
+    const struct rkt_rank_result *rank;
+
+    if (result->rank_count == 0)
+        return "no rank recorded anything";
+    if (rkt_result_has_windows(result))
+        return "nothing was recorded in the capture windows";
+    rank = rkt_first_compared(result);
+    if (rank->step_count == 0 || rank->step_source == RKT_STEPS_WINDOW)
+        return "no GPU work and no training step was recorded";
+    return rank->is_cut_short ? "the steps hold no GPU work, and the record is cut short: it may "
+                                "have stood behind"
+                              : "the steps hold no GPU work";
+}
+
 /* A page of n/a would hide what it comes to. */
 static void print_nothing(const struct rkt_result *result, FILE *out)
 {
     (void)fputc('\n', out);
     rkt_text_line(out, "ANSWER");
-    rkt_text_line(out, "  Nothing to measure: %s.",
-                  result->rank_count == 0 ? "no rank recorded anything"
-                  : rkt_result_has_windows(result)
-                      ? "nothing was recorded in the capture windows"
-                      : "no GPU work and no training step was recorded");
+    rkt_text_line(out, "  Nothing to measure: %s.", what_is_missing(result));
     print_limits(result, out);
     (void)fputc('\n', out);
     rkt_text_line(out, "WHAT TO DO NEXT");
