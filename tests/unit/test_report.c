@@ -14,8 +14,8 @@
 #include "analysis/report/text_format.h"
 #include "analysis/stages.h"
 #include "fake_job.h"
-#include "fake_report.h"
 #include "rkt_test.h"
+#include "written_report.h"
 
 #define MS INT64_C(1000000)
 #define STEP_NS (100 * MS)
@@ -261,7 +261,7 @@ static char *read_file(const char *path)
 
 static void check_golden(const struct fake_run *run, const char *format, const char *name)
 {
-    char *got = fake_run_report(run, format);
+    char *got = written_report(run, format);
     char path[512];
     char *want;
 
@@ -283,7 +283,7 @@ static void check_golden(const struct fake_run *run, const char *format, const c
 
 static void check_page(const struct fake_run *run, const char *what)
 {
-    char *text = fake_run_report(run, "text");
+    char *text = written_report(run, "text");
     size_t lines = 0;
 
     for (char *at = text; *at != '\0'; at = strchr(at, '\n') + 1) {
@@ -347,11 +347,11 @@ static void the_line_that_waits_longest_is_named(void **state)
     run.result.ranks[1].sync_lines = LINES;
     run.result.ranks[1].sync_line_count = 2;
     assert_rkt_ok(rkt_find_findings(&run.result, &run.arena, &err), err);
-    text = fake_run_report(&run, "text");
+    text = written_report(&run, "text");
     assert_non_null(strstr(text, "in train.py:31"));
     assert_null(strstr(text, "train.py:40"));
     free(text);
-    text = fake_run_report(&run, "json");
+    text = written_report(&run, "json");
     assert_non_null(strstr(text, "\"site\": \"train.py:40\""));
     free(text);
     fake_run_release(&run);
@@ -384,7 +384,7 @@ static void many_ranks_still_make_one_page(void **state)
     (void)state;
     make_straggling_run(&run, FAKE_RANKS_MAX, 4);
     check_page(&run, "many ranks");
-    text = fake_run_report(&run, "text");
+    text = written_report(&run, "text");
     assert_non_null(strstr(text, "Rank 1 holds the others up"));
     assert_non_null(strstr(text, "ranks between those that wait least and most are left out"));
     free(text);
@@ -402,7 +402,7 @@ static void the_answer_adds_up_over_all_ranks(void **state)
         .window_ns = 100, .compute_ns = 40, .overlapped_ns = 10, .comm_wait_ns = 50};
     run.result.summary.parts_rank_ns = 100;
     run.result.summary.compute_share = 0.9; /* the median rank's */
-    text = fake_run_report(&run, "text");
+    text = written_report(&run, "text");
     assert_non_null(strstr(text, "Of the ranks' time 50.0% computes. The largest loss is waiting "
                                  "for the last rank to arrive: 50.0%."));
     free(text);
@@ -429,7 +429,7 @@ static void ranks_with_and_without_gpu_work_add_up(void **state)
     }
     assert_rkt_ok(rkt_summarise(&run.result, &run.arena, &err), err);
     check_page(&run, "mixed");
-    text = fake_run_report(&run, "text");
+    text = written_report(&run, "text");
     assert_non_null(strstr(text, "Of the ranks' time 45.0% computes. The largest loss is waiting "
                                  "for input data: 46.0%."));
     assert_non_null(strstr(text, "   all   100.0%    40.0%     5.0%     7.5%    46.0%     1.5%"));
@@ -457,7 +457,7 @@ static void steps_with_nothing_inside_are_no_loss(void **state)
     }
     analyse(&run);
     check_page(&run, "nothing inside");
-    text = fake_run_report(&run, "text");
+    text = written_report(&run, "text");
     assert_non_null(strstr(text, "Where a step goes is not known"));
     assert_non_null(strstr(text, "ProfilerActivity.CUDA"));
     assert_null(strstr(text, "The largest loss"));
@@ -479,7 +479,7 @@ static void a_run_of_the_host_alone_goes_from_range_to_range(void **state)
         .host = {.window_ns = STEP_NS, .host_ns = STEP_NS},
     };
     analyse(&run);
-    text = fake_run_report(&run, "text");
+    text = written_report(&run, "text");
     assert_non_null(strstr(text, "first to last range: no steps were found"));
     free(text);
     fake_run_release(&run);
@@ -495,7 +495,7 @@ static void a_run_without_work_says_what_to_do(void **state)
     run.info.producer = RKT_PRODUCER_CAPTURE;
     analyse(&run);
     check_page(&run, "no work");
-    text = fake_run_report(&run, "text");
+    text = written_report(&run, "text");
     assert_non_null(strstr(text, "Nothing to measure: no GPU work and no training step"));
     assert_non_null(strstr(text, "Run a command that trains with PyTorch"));
     assert_null(strstr(text, "n/a, no work"));
@@ -503,14 +503,14 @@ static void a_run_without_work_says_what_to_do(void **state)
     assert_null(strstr(text, "ranktrace export"));
     free(text);
     run.traces[0].has_windows = true;
-    text = fake_run_report(&run, "text");
+    text = written_report(&run, "text");
     assert_non_null(strstr(text, "nothing was recorded in the capture windows"));
     assert_non_null(strstr(text, "Check when to record"));
     assert_null(strstr(text, "Run a command that trains"));
     free(text);
     run.traces[0].has_windows = false;
     run.info.producer = RKT_PRODUCER_KINETO;
-    text = fake_run_report(&run, "text");
+    text = written_report(&run, "text");
     assert_non_null(strstr(text, "ProfilerActivity.CUDA"));
     free(text);
     fake_run_release(&run);
@@ -524,10 +524,10 @@ static void a_run_without_any_rank_is_said_so(void **state)
     (void)state;
     fake_run_init(&run, 0);
     analyse(&run);
-    text = fake_run_report(&run, "text");
+    text = written_report(&run, "text");
     assert_non_null(strstr(text, "no rank recorded anything"));
     free(text);
-    text = fake_run_report(&run, "json");
+    text = written_report(&run, "json");
     assert_non_null(strstr(text, "\"ranks\": []"));
     free(text);
     fake_run_release(&run);

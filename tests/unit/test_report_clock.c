@@ -6,12 +6,12 @@
 #include "analysis/report/report.h"
 #include "common/clock_curve.h"
 #include "fake_job.h"
-#include "fake_report.h"
 #include "rkt_test.h"
+#include "written_report.h"
 
 static void check_has(const struct fake_run *run, const char *format, const char *what)
 {
-    char *text = fake_run_report(run, format);
+    char *text = written_report(run, format);
 
     if (!strstr(text, what))
         fail_msg("no '%s' in: %s", what, text);
@@ -34,7 +34,7 @@ static void a_bound_that_rests_on_a_claim_of_true_time_says_so(void **state)
     }
     check_has(&run, "text", "clock: aligned, guaranteed +- 9.500 us, likely +- 3.900 us");
     check_has(&run, "json", "\"claims\": \"none\"");
-    text = fake_run_report(&run, "text");
+    text = written_report(&run, "text");
     assert_null(strstr(text, "--ptp-bound"));
     free(text);
     second[0].align_flags = second[1].align_flags = RKT_CLOCK_CLAIM_USED;
