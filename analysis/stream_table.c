@@ -164,7 +164,8 @@ static void add_launch(const struct stream_table *table, struct stream *stream,
         rkt_row_add(&values[RKT_STREAM_QUEUED], work->start_ns - work->launch_start_ns);
     if (depth > values[RKT_STREAM_DEPTH_MOST])
         values[RKT_STREAM_DEPTH_MOST] = depth;
-    if (stream->end_ns <= work->launch_start_ns) {
+    /* what the first that is recorded found is not known */
+    if (stream->count > 1 && stream->end_ns <= work->launch_start_ns) {
         values[RKT_STREAM_FOUND_EMPTY]++;
         rkt_row_add(&values[RKT_STREAM_EMPTY_LAUNCH], launch_ns);
     }

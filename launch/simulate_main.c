@@ -12,12 +12,14 @@
 #include "analysis/simulate/sim_run.h"
 #include "analysis/simulate/sim_store.h"
 #include "analysis/simulate/sim_truth.h"
+#include "analysis/simulate/sim_works.h"
 #include "common/options.h"
 #include "common/units.h"
 
 struct simulate_options {
     const char *output;
     const char *truth;
+    const char *works;
     const char *store;
     bool force;
     struct rkt_option_list set;
@@ -32,6 +34,8 @@ static const struct rkt_option OPTIONS[] = {
      "overwrite files that exist"},
     {"truth", 0, NULL, RKT_OPTION_STRING, offsetof(struct simulate_options, truth), "FILE", NULL,
      "also write what the run really was, as JSON"},
+    {"works", 0, NULL, RKT_OPTION_STRING, offsetof(struct simulate_options, works), "FILE", NULL,
+     "also write what every rank did and when, as CSV"},
     {"set", 's', NULL, RKT_OPTION_LIST, offsetof(struct simulate_options, set), "KEY=VALUE", NULL,
      "a line of the scenario, after those of the file; may be given several times"},
 };
@@ -67,15 +71,18 @@ static enum rkt_status read_scenario(const struct simulate_options *options, con
     return status == RKT_OK ? rkt_scenario_check(scenario, err) : status;
 }
 
-static enum rkt_status write_truth(const struct rkt_sim_run *run, const char *path,
-                                   struct rkt_error *err)
+typedef enum rkt_status (*write_fn)(const struct rkt_sim_run *run, FILE *out,
+                                    struct rkt_error *err);
+
+static enum rkt_status write_file(const struct rkt_sim_run *run, const char *path, write_fn fn,
+                                  struct rkt_error *err)
 {
     FILE *out = fopen(path, "we");
     enum rkt_status status;
 
     if (!out)
         return rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", path);
-    status = rkt_sim_truth_write(run, out, err);
+    status = fn(run, out, err);
     if (fclose(out) != 0 && status == RKT_OK)
         status = rkt_fail_errno(err, RKT_ERR_IO, "cannot write %s", path);
     return status;
@@ -124,14 +131,22 @@ static bool is_same_file(const char *a, const char *b)
 static enum rkt_status check_outputs(const struct simulate_options *options,
                                      const struct rkt_scenario *scenario, struct rkt_error *err)
 {
-    enum rkt_status status;
+    const struct {
+        const char *option;
+        const char *path;
+    } files[] = {
+        {"--output", options->output}, {"--truth", options->truth}, {"--works", options->works}};
+    enum rkt_status status = RKT_OK;
 
-    if (options->truth && is_same_file(options->truth, options->output))
-        return rkt_fail(err, RKT_ERR_INVALID, "--truth and --output are the same file, %s",
-                        options->output);
-    status = check_output(options->output, options->force, err);
-    if (status == RKT_OK && options->truth)
-        status = check_output(options->truth, options->force, err);
+    for (size_t i = 0; i < 3 && status == RKT_OK; i++) {
+        for (size_t k = 0; k < i && files[i].path; k++) {
+            if (files[k].path && is_same_file(files[i].path, files[k].path))
+                return rkt_fail(err, RKT_ERR_INVALID, "%s and %s are the same file, %s",
+                                files[i].option, files[k].option, files[k].path);
+        }
+        if (files[i].path)
+            status = check_output(files[i].path, options->force, err);
+    }
     if (status == RKT_OK && is_sharded(options) && !options->force)
         status = rkt_sim_store_check(scenario, options->output, err);
     return status;
@@ -157,7 +172,9 @@ static enum rkt_status simulate(const struct rkt_scenario *scenario,
         return status;
     status = rkt_sim_store_write(&run, options->output, is_sharded(options), &event_count, err);
     if (status == RKT_OK && options->truth)
-        status = write_truth(&run, options->truth, err);
+        status = write_file(&run, options->truth, rkt_sim_truth_write, err);
+    if (status == RKT_OK && options->works)
+        status = write_file(&run, options->works, rkt_sim_works_write, err);
     if (status == RKT_OK)
         (void)printf("%s: %u ranks, %u steps, %s, %" PRIu64 " events\n", options->output,
                      scenario->rank_count, scenario->step_count,

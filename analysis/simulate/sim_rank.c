@@ -42,10 +42,11 @@ struct rkt_sim_rank {
 
     int64_t *pending_ns; /* ends of the last launches, a ring */
     uint32_t pending_next;
-    int64_t *ready_ns;               /* by part */
-    uint32_t *comm_ids;              /* their correlation ids */
-    struct rkt_sim_span *comm_calls; /* and their launches */
-    struct rkt_sim_idle idle;
+    int64_t *ready_ns;                /* by part */
+    uint32_t *comm_ids;               /* their correlation ids */
+    struct rkt_sim_span *comm_calls;  /* and their launches */
+    enum rkt_sim_phase *comm_phases;  /* in which these were */
+    struct rkt_sim_log log;           /* of the step */
     struct rkt_sim_meeting *meetings; /* by part, then in order of their starts */
     uint32_t post_count;              /* parts that are launched */
     uint32_t taken_count;             /* of these, those that the caller knows of */
@@ -168,7 +169,11 @@ static void launch(struct rkt_sim_rank *sim, enum rkt_sim_name name, int64_t len
     add_compute(sim, span);
     give_call(sim, RKT_SIM_NAME_LAUNCH, called_ns);
     give_correlated(sim, rkt_sim_kernel_event(name, sim->rank, RKT_SIM_STREAM, span));
-    rkt_sim_idle_add_work(&sim->idle, (struct rkt_sim_idle_work){span, {called_ns, sim->host_ns}});
+    rkt_sim_log_add_work(&sim->log, (struct rkt_sim_log_work){.name = name,
+                                                              .phase = sim->phase,
+                                                              .stream_id = RKT_SIM_STREAM,
+                                                              .run = span,
+                                                              .launch = {called_ns, sim->host_ns}});
 }
 
 static void copy(struct rkt_sim_rank *sim, uint64_t bytes, bool is_pinned)
@@ -177,21 +182,26 @@ static void copy(struct rkt_sim_rank *sim, uint64_t bytes, bool is_pinned)
     uint64_t unit_ns = (is_pinned ? 1 : PAGEABLE_FACTOR) * UINT64_C(1000000000);
     int64_t length_ns =
         (int64_t)((unsigned __int128)bytes * unit_ns / sim->scenario->copy_bytes_per_s);
-    int64_t start_ns =
-        later(called_ns + (int64_t)sim->scenario->launch_latency_ns, sim->stream_free_ns);
+    struct rkt_sim_span span;
 
-    sim->stream_free_ns = start_ns + length_ns;
+    span.start_ns =
+        later(called_ns + (int64_t)sim->scenario->launch_latency_ns, sim->stream_free_ns);
+    span.end_ns = sim->stream_free_ns = span.start_ns + length_ns;
     sim->truth.copy_ns += length_ns;
     sim->host_ns =
-        is_pinned ? called_ns + (int64_t)sim->scenario->launch_ns : sim->stream_free_ns + CALL_NS;
+        is_pinned ? called_ns + (int64_t)sim->scenario->launch_ns : span.end_ns + CALL_NS;
     give_call(sim, RKT_SIM_NAME_COPY, called_ns);
-    give_correlated(sim, rkt_sim_copy_event(sim->rank, bytes, is_pinned,
-                                            (struct rkt_sim_span){start_ns, start_ns + length_ns}));
-    rkt_sim_idle_add_work(&sim->idle, (struct rkt_sim_idle_work){{start_ns, start_ns + length_ns},
-                                                                 {called_ns, sim->host_ns}});
+    give_correlated(sim, rkt_sim_copy_event(sim->rank, bytes, is_pinned, span));
+    rkt_sim_log_add_work(&sim->log, (struct rkt_sim_log_work){.name = RKT_SIM_NAME_COPY,
+                                                              .phase = sim->phase,
+                                                              .stream_id = RKT_SIM_STREAM,
+                                                              .is_pinned = is_pinned,
+                                                              .bytes = bytes,
+                                                              .run = span,
+                                                              .launch = {called_ns, sim->host_ns}});
     if (!is_pinned)
-        rkt_sim_idle_add_host(&sim->idle, RKT_SIM_IDLE_SYNC,
-                              (struct rkt_sim_span){called_ns, sim->host_ns});
+        rkt_sim_log_add_host(&sim->log, RKT_SIM_NAME_COPY,
+                             (struct rkt_sim_span){called_ns, sim->host_ns});
 }
 
 static void synchronize(struct rkt_sim_rank *sim)
@@ -202,8 +212,8 @@ static void synchronize(struct rkt_sim_rank *sim)
     give_call(sim, RKT_SIM_NAME_SYNC, called_ns);
     give_correlated(sim,
                     rkt_sim_sync_event(sim->rank, (struct rkt_sim_span){called_ns, sim->host_ns}));
-    rkt_sim_idle_add_host(&sim->idle, RKT_SIM_IDLE_SYNC,
-                          (struct rkt_sim_span){called_ns, sim->host_ns});
+    rkt_sim_log_add_host(&sim->log, RKT_SIM_NAME_SYNC,
+                         (struct rkt_sim_span){called_ns, sim->host_ns});
 }
 
 /* What is read of the GPU from the last time on; a lower clock makes kernels longer. */
@@ -240,8 +250,8 @@ static void allocate_memory(struct rkt_sim_rank *sim, uint64_t length_ns)
         return;
     sim->host_ns += (int64_t)length_ns;
     give_call(sim, RKT_SIM_NAME_ALLOC, called_ns);
-    rkt_sim_idle_add_host(&sim->idle, RKT_SIM_IDLE_ALLOC,
-                          (struct rkt_sim_span){called_ns, sim->host_ns});
+    rkt_sim_log_add_host(&sim->log, RKT_SIM_NAME_ALLOC,
+                         (struct rkt_sim_span){called_ns, sim->host_ns});
 }
 
 static void run_input(struct rkt_sim_rank *sim)
@@ -251,8 +261,8 @@ static void run_input(struct rkt_sim_rank *sim)
 
     sim->host_ns += (int64_t)(sim->scenario->input_ns + fault_amount(sim, RKT_FAULT_SLOW_INPUT));
     give_range(sim, RKT_RANGE_INPUT, start_ns, 0);
-    rkt_sim_idle_add_host(&sim->idle, RKT_SIM_IDLE_INPUT,
-                          (struct rkt_sim_span){start_ns, sim->host_ns});
+    rkt_sim_log_add_host(&sim->log, RKT_SIM_NAME_NONE,
+                         (struct rkt_sim_span){start_ns, sim->host_ns});
     if (sim->scenario->input_bytes > 0)
         copy(sim, sim->scenario->input_bytes, true);
     if (pageable_bytes > 0)
@@ -344,6 +354,7 @@ static void post(struct rkt_sim_rank *sim, uint32_t number)
     sim->host_ns = launched_ns;
     give_call(sim, RKT_SIM_NAME_COMM_LAUNCH, called_ns);
     sim->comm_ids[number] = sim->correlation_id;
+    sim->comm_phases[number] = sim->phase;
     sim->comm_calls[number] = (struct rkt_sim_span){called_ns, launched_ns};
     sim->host_ns = done_ns;
     give_event(sim, rkt_sim_group_event(
@@ -369,15 +380,19 @@ static void run_meetings(struct rkt_sim_rank *sim)
     for (uint32_t i = 0; i < sim->plan.part_count; i++) {
         const struct rkt_sim_part *part = &sim->plan.parts[i];
         bool is_reduced = part->lane == RKT_SIM_LANE_DATA || part->lane == RKT_SIM_LANE_TENSOR;
+        enum rkt_sim_name name = is_reduced ? RKT_SIM_NAME_COMM_KERNEL : RKT_SIM_NAME_LINK_KERNEL;
+        uint32_t stream_id = RKT_SIM_COMM_STREAM + (uint32_t)part->lane;
         int64_t *free_ns = &sim->lane_free_ns[part->lane];
         struct rkt_sim_span span = {later(sim->ready_ns[i], *free_ns), end_of(sim, part)};
 
         sim->correlation_id = sim->comm_ids[i];
-        give_correlated(sim, rkt_sim_kernel_event(
-                                 is_reduced ? RKT_SIM_NAME_COMM_KERNEL : RKT_SIM_NAME_LINK_KERNEL,
-                                 sim->rank, RKT_SIM_COMM_STREAM + (uint32_t)part->lane, span));
+        give_correlated(sim, rkt_sim_kernel_event(name, sim->rank, stream_id, span));
         *free_ns = span.end_ns;
-        rkt_sim_idle_add_work(&sim->idle, (struct rkt_sim_idle_work){span, sim->comm_calls[i]});
+        rkt_sim_log_add_work(&sim->log, (struct rkt_sim_log_work){.name = name,
+                                                                  .phase = sim->comm_phases[i],
+                                                                  .stream_id = stream_id,
+                                                                  .run = span,
+                                                                  .launch = sim->comm_calls[i]});
         sim->meetings[i] = (struct rkt_sim_meeting){
             .span = span,
             .release_ns =
@@ -402,6 +417,7 @@ void rkt_sim_rank_begin_step(struct rkt_sim_rank *sim, uint32_t step, const int6
     sim->phase = RKT_SIM_PHASE_INPUT;
     sim->post_count = sim->taken_count = 0;
     sim->compute_count = 0;
+    rkt_sim_log_reset(&sim->log);
     sim->step_start_ns = sim->host_ns;
     sim->truth = (struct rkt_sim_step){.window_start_ns = sim->window_end_ns};
 }
@@ -468,9 +484,9 @@ enum rkt_status rkt_sim_rank_advance(struct rkt_sim_rank *sim, bool *is_done_out
         give_range(sim, RKT_RANGE_STEP, sim->step_start_ns, sim->step);
         read_gpu(sim);
         sim->window_end_ns = sim->truth.window_end_ns = sim->stream_free_ns;
-        rkt_sim_idle_sum(&sim->idle, sim->truth.window_start_ns, sim->truth.idle_ns);
-        if (sim->idle.has_failed)
-            return rkt_fail(err, RKT_ERR_NOMEM, "no memory for what rank %u waits for", sim->rank);
+        rkt_sim_idle_sum(&sim->log, sim->truth.window_start_ns, sim->truth.idle_ns);
+        if (sim->log.has_failed)
+            return rkt_fail(err, RKT_ERR_NOMEM, "no memory for what rank %u does", sim->rank);
     }
     if (sim->status != RKT_OK && err)
         *err = sim->err;
@@ -488,6 +504,11 @@ const struct rkt_sim_part *rkt_sim_rank_take_post(struct rkt_sim_rank *sim, int6
 const struct rkt_sim_step *rkt_sim_rank_truth(const struct rkt_sim_rank *sim)
 {
     return &sim->truth;
+}
+
+const struct rkt_sim_log *rkt_sim_rank_log(const struct rkt_sim_rank *sim)
+{
+    return &sim->log;
 }
 
 /* ---- life ---- */
@@ -522,10 +543,11 @@ static bool allocate(struct rkt_sim_rank *sim)
     sim->ready_ns = calloc(part_count, sizeof(*sim->ready_ns));
     sim->comm_ids = calloc(part_count, sizeof(*sim->comm_ids));
     sim->comm_calls = calloc(part_count, sizeof(*sim->comm_calls));
+    sim->comm_phases = calloc(part_count, sizeof(*sim->comm_phases));
     sim->meetings = calloc(part_count, sizeof(*sim->meetings));
     sim->computes = calloc(kernel_count, sizeof(*sim->computes));
-    return sim->pending_ns && sim->ready_ns && sim->comm_ids && sim->comm_calls && sim->meetings &&
-           sim->computes;
+    return sim->pending_ns && sim->ready_ns && sim->comm_ids && sim->comm_calls &&
+           sim->comm_phases && sim->meetings && sim->computes;
 }
 
 enum rkt_status rkt_sim_rank_create(const struct rkt_sim_layout *layout, uint32_t rank,
@@ -564,7 +586,8 @@ void rkt_sim_rank_destroy(struct rkt_sim_rank *sim)
     free(sim->ready_ns);
     free(sim->comm_ids);
     free(sim->comm_calls);
-    rkt_sim_idle_release(&sim->idle);
+    free(sim->comm_phases);
+    rkt_sim_log_release(&sim->log);
     free(sim->meetings);
     free(sim->computes);
     free(sim);

@@ -17,7 +17,7 @@
  * Time:    job time, ns, exact: this is the truth that clocks then show wrongly.
  * Chance:  lengths depend on seed, rank, step and kernel alone, so that a second run of one rank
  *          gives the same again.
- * Memory:  8 bytes per pending launch, 48 per kernel of a step and some 100 per meeting.
+ * Memory:  8 bytes per pending launch, 88 per kernel of a step and some 100 per meeting.
  * Threads: one per rank.
  */
 
@@ -71,5 +71,7 @@ const struct rkt_sim_part *rkt_sim_rank_take_post(struct rkt_sim_rank *sim, int6
 
 /* Of the step that is done. */
 const struct rkt_sim_step *rkt_sim_rank_truth(const struct rkt_sim_rank *sim);
+/* Likewise, with works in order of time; until the next begins. */
+const struct rkt_sim_log *rkt_sim_rank_log(const struct rkt_sim_rank *sim);
 
 #endif

@@ -11,18 +11,22 @@ prints each number of each scenario: truth, measured, error. NAME: only scenario
 """
 import argparse
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
-from scenarios import LARGE, SCENARIOS
+from scenarios import EXPERTS, LARGE, SCENARIOS
 from simulated_job import SimulatedJob
+from truth_tables import key_of, labels_in_order, merge, read_works, tables_of
 
 ESTIMATE_OFF_MAX = 0.01  # of a step
 BOUND_NS_MAX = 50_000
 PAIR_NS_MAX = 100
 CLOCK_MHZ = 1980
 SPREAD_OFF_MAX = 0.03
+STEP_FLOPS = 4e13  # of all ranks together
+PEAK_FLOPS = 1e15
 FUNCTIONS = {("data", "AllReduce"), ("tensor", "AllReduce"), ("link", "SendRecv"), ("expert", "AllToAll")}
 
 
@@ -110,6 +114,59 @@ def add_batches(rows, report, truth):
                       sum(kernel["total_ns_by_batch"][index] for kernel in report["tables"]["kernels"]
                           if kernel["kind"] == "compute")))
     rows.sums("kernels by batch", pairs, rate_of(truth))
+
+
+def known_tables(report, works):
+    """Over the steps that the report calls steady."""
+    steady = [{step["number"] for step in rank["steps"] if step["is_recorded"] and not step["is_warmup"]}
+              for rank in report["ranks"]]
+    return merge([tables_of(rank, steps) for rank, steps in zip(works, steady)])
+
+
+def add_tables(rows, report, truth, works):
+    """Key tables, every number of every row."""
+    known = known_tables(report, works)
+    rate = rate_of(truth)
+    for name, table in known.items():
+        got = {key_of(name, row): row for row in report["tables"][name] if row["count"] > 0}
+        rows.same(f"{name}, rows", sorted(table), sorted(got))
+        for number in sorted({number for row in table.values() for number in row}):
+            pairs = [(table[key], got[key]) for key in table if key in got]
+            off = [key for key, (a, b) in zip(table, pairs) if not is_near(a[number], b[number], rate, a["count"])]
+            rows.add(f"{name}, {number}", *(total(row[number] for row in side) for side in zip(*pairs)), str(off or ""), not off)
+
+
+def check_orders(job):
+    """--sort by every number of every table."""
+    job.simulate(EXPERTS + ["micro-batches=2", "buckets=2"],
+                 ["hidden-sync rank=1 amount=4", "pageable-copy rank=2 amount=8MiB", "device-alloc rank=1 amount=1ms",
+                  "extra-work rank=3 amount=2us", "slow-host rank=4 amount=30ms"], has_works=True)
+    known, failures = known_tables(job.report(), read_works(job.works)), []
+    for name, table in known.items():
+        for column in sorted(next(iter(table.values()))):
+            if column == "total_ns_by_rank":
+                continue
+            page = job.report_text("--tables", name, "--sort", column, "--top", "99").splitlines()
+            first = next(at for at, line in enumerate(page) if f"by {column}, all ranks" in line) + 2
+            shown_rows = [re.split(r" r\d+(?: [+-]\d+%)? +", line)[-1].split("..")[0] for line in page[first:first + len(table)]]
+            wanted = labels_in_order(name, table, column)
+            if len(table) < 2 or not all(label.startswith(row.split(",")[0]) for row, label in zip(shown_rows, wanted)):
+                failures.append(f"{name} by {column}: {shown_rows}, not {wanted}")
+    return failures
+
+
+def total(numbers):
+    """Also of lists of numbers, which may be missing."""
+    return sum(total(n for n in number if n is not None) if isinstance(number, list) else number for number in numbers)
+
+
+def is_near(known, got, rate, count):
+    """The same, but for what is computed of it, and for clocks' rates."""
+    if isinstance(known, list):
+        return len(known) == len(got) and all(a == b if None in (a, b) else is_near(a, b, rate, count)
+                                              for a, b in zip(known, got))
+    exact = isinstance(known, int)
+    return abs(known - got) <= (0 if exact else 1e-5 * known) + rate * known + (2 * count if exact and rate else 0)
 
 
 def add_exposed(rows, windows, truth, report):
@@ -225,6 +282,10 @@ def add_efficiency(rows, job, scenario, report, truth):
     rows.near("parallel efficiency", sum(useful) / windows_ns, got["parallel"], limit)
     rows.near("load balance", sum(useful) / len(useful) / max(useful), got["balance"], limit)
     rows.near("communication efficiency", max(useful) / total_ns, got["comm"], limit)
+    flops_per_s = STEP_FLOPS / truth["rank_count"] / (total_ns / len(numbers) / 1e9)
+    rows.near("FLOPs a second of a GPU", flops_per_s, got["flops_per_s"],
+              (limit + rate_of(truth)) * flops_per_s)
+    rows.near("MFU", flops_per_s / PEAK_FLOPS, got["mfu"], limit)
     rows.same("replay", True, report["replay"]["is_valid"])
     rows.near("misses the steps by", 0, report["replay"]["miss"], ESTIMATE_OFF_MAX)
     without = [fault for fault in scenario.faults if not fault.startswith("slow-link")]
@@ -323,13 +384,15 @@ def add_findings(rows, job, scenario, report, truth):
 
 
 def walk(job, scenario):
-    truth = job.simulate(scenario.settings, scenario.faults)
-    report = job.report()
+    truth = job.simulate(scenario.settings, scenario.faults, has_works=True)
+    works = read_works(job.works)
+    report = job.report("--step-flops", f"{STEP_FLOPS:.0e}", "--peak-flops", f"{PEAK_FLOPS:.0e}")
     rows = Rows(scenario.name)
     if "cut=" not in " ".join(scenario.settings):
         rows.same("steps", [truth["step_count"]] * truth["rank_count"], [len(rank["steps"]) for rank in report["ranks"]])
     add_windows(rows, report, truth)
     add_batches(rows, report, truth)
+    add_tables(rows, report, truth, works)
     add_buckets(rows, report, truth)
     add_collectives(rows, report, truth)
     add_clocks(rows, report, truth)
@@ -355,6 +418,7 @@ def check_refusals(ranktrace, folder):
                          "truth.json exists: --force overwrites it"),
                         (["-f", "-o", "run.rkt", "--truth", folder / "run.rkt"], "are the same file"),
                         (["-o", "new.rkt", "--truth", "./new.rkt"], "are the same file"),
+                        (["-o", "new.rkt", "--works", "new.rkt"], "are the same file"),
                         (["-s", "overlap=7"], "overlap is 0 or 1, not 7"),
                         ([scenario], "bad.scenario: line 2: unknown key 'rank': did you mean 'ranks'?"),
                         (["-s", "rank = 3"], "--set 'rank = 3': unknown key 'rank'")):
@@ -398,7 +462,7 @@ def main():
             if args.table:
                 rows.show()
         if not args.names:
-            failures += check_bytes(job) + check_refusals(ranktrace, pathlib.Path(name))
+            failures += check_orders(job) + check_bytes(job) + check_refusals(ranktrace, pathlib.Path(name))
     for failure in failures[:40]:
         print(failure)
     print(f"{len(wanted)} scenarios, {count} numbers, {len(failures)} differences")

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/simulate/sim_log.h"
+
+#include <stdlib.h>
+
+#include "common/array.h"
+
+void rkt_sim_log_release(struct rkt_sim_log *log)
+{
+    free(log->works);
+    free(log->hosts);
+    *log = (struct rkt_sim_log){0};
+}
+
+void rkt_sim_log_reset(struct rkt_sim_log *log)
+{
+    log->work_count = log->host_count = 0;
+}
+
+void rkt_sim_log_add_work(struct rkt_sim_log *log, struct rkt_sim_log_work work)
+{
+    if (rkt_array_reserve((void **)&log->works, &log->work_cap, log->work_count + 1,
+                          sizeof(*log->works)))
+        log->works[log->work_count++] = work;
+    else
+        log->has_failed = true;
+}
+
+void rkt_sim_log_add_host(struct rkt_sim_log *log, enum rkt_sim_name name, struct rkt_sim_span span)
+{
+    if (rkt_array_reserve((void **)&log->hosts, &log->host_cap, log->host_count + 1,
+                          sizeof(*log->hosts)))
+        log->hosts[log->host_count++] = (struct rkt_sim_log_host){name, span};
+    else
+        log->has_failed = true;
+}
