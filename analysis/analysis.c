@@ -9,6 +9,7 @@
 #include "analysis/finding.h"
 #include "analysis/load.h"
 #include "analysis/measure.h"
+#include "analysis/narrow_reader.h"
 #include "analysis/rank_tables.h"
 #include "analysis/set_apart.h"
 #include "analysis/stages.h"
@@ -96,11 +97,25 @@ static enum rkt_status tell(struct rkt_analysis *analysis, struct rkt_error *err
     return status;
 }
 
+/* Alignments are the same for all that follows. */
+static enum rkt_status narrow(struct rkt_result *result, struct rkt_store_reader *reader,
+                              const struct rkt_analysis_options *options, struct rkt_error *err)
+{
+    if (options->only_matches) /* as it is done for narrowing */
+        return RKT_OK;
+    if (!options->narrowing)
+        return rkt_narrow_reader(reader, options->comm_kernel, &result->narrowing, err);
+    result->narrowing = *options->narrowing;
+    return RKT_OK;
+}
+
 static enum rkt_status run_stages(struct rkt_analysis *analysis, struct rkt_store_reader *reader,
                                   const struct rkt_analysis_options *options, struct rkt_error *err)
 {
-    enum rkt_status status = match(analysis, reader, options, err);
+    enum rkt_status status = narrow(&analysis->result, reader, options, err);
 
+    if (status == RKT_OK)
+        status = match(analysis, reader, options, err);
     if (status != RKT_OK || options->only_matches)
         return status;
     status = measure(analysis, options, err);

@@ -27,6 +27,8 @@ struct rkt_analysis_options {
     struct rkt_team *team;   /* that shares the work (team.h); NULL: this process alone */
     bool only_matches;       /* collectives as they are matched, for their clocks: no more */
     uint64_t keep_bytes;     /* of whole traces that stay (trace_keeper.h); 0: none */
+    /* narrow_reader's, of the reader; NULL: create does that */
+    const struct rkt_narrowing *narrowing;
     struct rkt_selection_texts part; /* of the run that is looked at; all NULL: all of it */
     struct rkt_selection *selection; /* what `part` says, set by create; NULL: everything */
 };

@@ -2,6 +2,7 @@
 #include "analysis/narrow_clocks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/collective_clocks.h"
 #include "analysis/stages.h"
@@ -29,8 +30,10 @@ static bool shares_clock(const struct rkt_result *result, const struct rkt_align
                          size_t a, size_t b)
 {
     return result->ranks[a].trace->source.info.node == result->ranks[b].trace->source.info.node &&
-           aligns[a].state == aligns[b].state && aligns[a].knots == aligns[b].knots &&
-           aligns[a].knot_count == aligns[b].knot_count;
+           aligns[a].state == aligns[b].state && aligns[a].knot_count == aligns[b].knot_count &&
+           (aligns[a].knot_count == 0 ||
+            memcmp(aligns[a].knots, aligns[b].knots,
+                   aligns[a].knot_count * sizeof(*aligns[a].knots)) == 0);
 }
 
 static uint32_t clock_of(const struct rkt_narrow_clocks *clocks, const struct rkt_result *result,

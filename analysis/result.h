@@ -335,6 +335,14 @@ struct rkt_clock_summary {
     int64_t wait_gap_ns;  /* by how much that may be wrong in a step: mean of the sums of gaps */
 };
 
+/* What collectives have narrowed of clocks in memory, for this result alone (narrow_reader.h). */
+struct rkt_narrowing {
+    size_t rank_count;    /* whose alignment is narrowed */
+    int64_t before_ns;    /* the widest bound of what is narrowed; 0 where nothing is */
+    int64_t after_ns;     /* likewise, afterwards */
+    bool is_contradicted; /* collectives and measurements exclude each other: nothing is narrowed */
+};
+
 /* Collectives of which a rank ended before another began, by more than a bound of their clocks (clock_check.h). */
 struct rkt_clock_breach {
     size_t count;
@@ -397,6 +405,7 @@ struct rkt_result {
     struct rkt_last_arriver last_arriver;
     struct rkt_clock_summary clock;
     struct rkt_clock_check clock_check;
+    struct rkt_narrowing narrowing;
     struct rkt_summary summary;
     const struct rkt_tables *tables;     /* of all ranks that are not set apart; NULL none */
     const struct rkt_batches *batches;   /* of steady steps, for intervals; NULL none */

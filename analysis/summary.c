@@ -276,11 +276,37 @@ static enum rkt_status find_wrong_claims(struct rkt_result *result, struct rkt_a
     return status;
 }
 
+/* Numbers that rest on more than the timeline's own alignments say so. */
+static enum rkt_status note_narrowing(struct rkt_result *result, struct rkt_arena *arena,
+                                      struct rkt_error *err)
+{
+    const struct rkt_narrowing *narrowing = &result->narrowing;
+    char text[2][32];
+
+    if (narrowing->is_contradicted)
+        return rkt_add_note(result, arena, 1, err,
+                            "collectives and the measurements of clocks contradict each other: "
+                            "clocks that nobody measured for a while stay as wide as that left "
+                            "them");
+    if (narrowing->rank_count == 0)
+        return RKT_OK;
+    return rkt_add_note(
+        result, arena, 0, err,
+        "the clocks of %zu rank%s were not measured for a while: there they are known to +- %s, "
+        "which collectives narrow to %s here; the timeline stays as it is ('ranktrace align -o' "
+        "writes a narrowed one)",
+        narrowing->rank_count, narrowing->rank_count == 1 ? "" : "s",
+        rkt_format_duration(narrowing->before_ns, text[0], sizeof(text[0])),
+        rkt_format_duration(narrowing->after_ns, text[1], sizeof(text[1])));
+}
+
 static enum rkt_status check_clocks(struct rkt_result *result, struct rkt_arena *arena,
                                     struct rkt_error *err)
 {
     enum rkt_status status = rkt_check_clocks(result, &result->clock_check, err);
 
+    if (status == RKT_OK)
+        status = note_narrowing(result, arena, err);
     if (status == RKT_OK)
         status = rkt_note_clock_check(result, arena, err);
     if (status == RKT_OK && result->clock_check.proven.count > 0)

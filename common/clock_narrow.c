@@ -371,6 +371,17 @@ static enum rkt_status narrow_clock(const struct rkt_clock_solver *solver, size_
     return make_knots(&at, solver->arena, &narrowed->align, err);
 }
 
+bool rkt_clock_narrow_may(const struct rkt_align_info *prior, int64_t start_ns, int64_t end_ns)
+{
+    int64_t worst_ns;
+
+    if (!can_narrow(prior))
+        return false;
+    worst_ns = rkt_align_worst(prior, start_ns, end_ns).bound_ns;
+    return worst_ns > RKT_CLOCK_NARROW_LEAST_NS &&
+           worst_ns / RKT_CLOCK_NARROW_WIDE >= best_bound_ns(prior);
+}
+
 enum rkt_status rkt_clock_narrow(const struct rkt_clock_parts *parts, struct rkt_arena *arena,
                                  struct rkt_clock_narrowing *narrowing_out, struct rkt_error *err)
 {

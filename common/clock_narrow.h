@@ -29,6 +29,9 @@
 
 #define RKT_CLOCK_NARROW_WIDE 3
 
+/* From the last start to the first end: no collective between nodes takes less. */
+#define RKT_CLOCK_NARROW_LEAST_NS 10000
+
 struct rkt_clock_narrowed {
     struct rkt_align_info
         align;         /* the prior, where nothing was narrowed; else its knots are the arena's */
@@ -41,6 +44,9 @@ struct rkt_clock_narrowing {
     size_t count;
     bool is_contradictory;
 };
+
+/* Whether the bound is so wide anywhere from start to end, local times, that collectives may narrow it. */
+bool rkt_clock_narrow_may(const struct rkt_align_info *prior, int64_t start_ns, int64_t end_ns);
 
 /* `parts`: with priors. RKT_ERR_NOMEM, or RKT_ERR_INVALID as of clock_solver. */
 enum rkt_status rkt_clock_narrow(const struct rkt_clock_parts *parts, struct rkt_arena *arena,

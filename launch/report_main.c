@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/narrow_reader.h"
 #include "analysis/report/fail_if.h"
 #include "analysis/report/report.h"
 #include "common/options.h"
@@ -116,6 +117,7 @@ struct request {
     struct report_options options;
     const char *path;
     struct report report;
+    struct rkt_narrowing narrowing; /* of children, who share what was read before */
 };
 
 static enum rkt_status check(struct request *request, int path_count, char **paths,
@@ -222,11 +224,17 @@ static int report(struct request *request, const struct rkt_report_place *place)
 static int report_with_children(struct rkt_store_reader *reader, struct request *request, int size,
                                 struct rkt_error *err)
 {
+    struct rkt_analysis_options *options = &request->options.analysis;
     struct rkt_transport *transport;
-    enum rkt_status status = rkt_transport_fork_create(size, &transport, err);
+    enum rkt_status status =
+        rkt_narrow_reader(reader, options->comm_kernel, &request->narrowing, err);
     bool is_child;
     int exit_code;
 
+    if (status != RKT_OK)
+        return end(request, status, err);
+    options->narrowing = &request->narrowing;
+    status = rkt_transport_fork_create(size, &transport, err);
     if (status != RKT_OK)
         return end(request, analyse(reader, request, NULL, err), err);
     is_child = rkt_transport_rank(transport) > 0;

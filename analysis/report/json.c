@@ -493,6 +493,18 @@ static void put_clock_check(struct rkt_json *json, const struct rkt_result *resu
     rkt_json_end(json);
 }
 
+static void put_narrowing(struct rkt_json *json, const struct rkt_narrowing *narrowing)
+{
+    bool is_done = narrowing->rank_count > 0;
+
+    rkt_json_begin_object(json, "narrowing");
+    rkt_json_u64(json, "rank_count", narrowing->rank_count);
+    rkt_json_known(json, "before_ns", is_done ? narrowing->before_ns : RKT_NA);
+    rkt_json_known(json, "after_ns", is_done ? narrowing->after_ns : RKT_NA);
+    rkt_json_bool(json, "is_contradicted", narrowing->is_contradicted);
+    rkt_json_end(json);
+}
+
 static void put_clock(struct rkt_json *json, const struct rkt_result *result)
 {
     const struct rkt_clock_summary *clock = &result->clock;
@@ -510,6 +522,7 @@ static void put_clock(struct rkt_json *json, const struct rkt_result *result)
     rkt_json_known(json, "gap_ns", clock->gap_ns);
     rkt_json_u64(json, "clocked_count", clock->clocked_count);
     rkt_json_known(json, "wait_gap_ns", clock->wait_gap_ns);
+    put_narrowing(json, &result->narrowing);
     put_clock_check(json, result);
     rkt_json_end(json);
 }

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ranktrace align on a run in which nobody measured clocks for minutes: collectives narrow the bounds there, the same to the
-last bit each time; where a rank's stamps contradict them, nothing is narrowed."""
+"""A run in which nobody measured clocks for minutes: collectives narrow the bounds there, in a report by itself and in a timeline
+by ranktrace align, which then gives the same report, to the last bit each time; where a rank's stamps contradict them,
+nothing is narrowed."""
+import json
 import pathlib
 import subprocess
 import sys
@@ -13,6 +15,9 @@ from simulated_job import SimulatedJob
 JOB = ["ranks=8", "nodes=4", "steps=200", "forward-kernels=4", "backward-kernels=8", "optimizer-kernels=1", "kernel=100ms",
        "bucket-bytes=1KiB", "collective=15us", "clock-offset=5ms", "clock-drift-ppb=20000"]
 CONTRADICTED = "collectives and measurements contradict each other"
+CONTRADICT = "collectives and the measurements of clocks contradict each other"
+NARROWED = "which collectives narrow to"
+NOTHING = {"rank_count": 0, "before_ns": None, "after_ns": None, "is_contradicted": False}
 
 
 def align(job, *options):
@@ -28,35 +33,74 @@ def store_aligned(job):
     return said
 
 
+def printed(job, *command):
+    return subprocess.run([job.ranktrace, *command, job.timeline], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def pop_narrowing(report):
+    """What a report narrowed itself; it is not in the report any more."""
+    report["notes"] = [note for note in report["notes"] if NARROWED not in note["text"]]
+    return report["clock"].pop("narrowing")
+
+
+def check_report(job, seed):
+    """The report, of a timeline that stays as it was."""
+    bits = job.timeline.read_bytes()
+    report = job.report()
+    page = printed(job, "report")
+    assert NARROWED in " ".join(page.split()) and "; 6 ranks narrowed by collectives" in page, page
+    for jobs in "1", "3":
+        assert json.loads(printed(job, "report", "--format", "json", "--jobs", jobs)) == report, jobs
+    assert job.timeline.read_bytes() == bits
+    assert any(NARROWED in note["text"] for note in report["notes"]), report["notes"]
+    narrowing = pop_narrowing(report)
+    assert narrowing["rank_count"] == 6 and not narrowing["is_contradicted"], narrowing
+    assert narrowing["after_ns"] < 0.97 * narrowing["before_ns"], (seed, narrowing)
+    widest_ns = max(rank["bound_ns"] for rank in report["ranks"])
+    assert widest_ns < 0.97 * narrowing["before_ns"], (seed, widest_ns, narrowing)
+    print(f"seed {seed}: bounds of up to {narrowing['before_ns'] / 1000:.1f} us are narrowed to {widest_ns / 1000:.1f}")
+    return report
+
+
 def check_narrowed(job, seed):
     job.simulate([*JOB, "unmeasured=200s", f"seed={seed}"])
-    before = job.report()["ranks"]
+    report = check_report(job, seed)
     said = store_aligned(job).splitlines()
-    report = job.report()
-    for was, rank, line in zip(before, report["ranks"], said):
+    stored = job.report()
+    assert pop_narrowing(stored) == NOTHING, stored["clock"]
+    assert stored == report, f"seed {seed}: another report of the aligned timeline"
+    for rank, line in zip(report["ranks"], said):
         is_measured = rank["align_state"] == "measured"
-        assert is_measured == (rank["rank"] > 1) and rank["is_narrowed"] == is_measured and not was["is_narrowed"], rank
-        assert not is_measured or rank["bound_ns"] < 0.97 * was["bound_ns"], (seed, was["bound_ns"], rank["bound_ns"])
+        assert is_measured == (rank["rank"] > 1) and rank["is_narrowed"] == is_measured, rank
         assert ("which collectives narrow to" in line) == is_measured, line
     assert report["clock"]["check"]["likely"]["count"] == report["clock"]["check"]["proven"]["count"] == 0, report["clock"]
     assert CONTRADICTED not in "\n".join(said), said
     again = align(job)
     assert again.count("(as stored)") == 8, again
-    for command, text in (("report", "; 6 ranks narrowed by collectives"), ("info", "measured, narrowed +- ")):
-        page = subprocess.run([job.ranktrace, command, job.timeline], check=True, stdout=subprocess.PIPE, text=True).stdout
-        assert text in page, page
-    widest = [max(rank["bound_ns"] for rank in ranks) / 1000 for ranks in (before, report["ranks"])]
-    print(f"seed {seed}: bounds of up to {widest[0]:.1f} us are narrowed to {widest[1]:.1f}")
+    page = printed(job, "info")
+    assert "measured, narrowed +- " in page, page
 
 
 def check_kept(job, settings, faults, is_contradicted):
     job.simulate([*JOB, *settings], faults)
-    before = job.report()["ranks"]
+    before = job.report()
     said = store_aligned(job)
-    after = job.report()["ranks"]
+    after = job.report()
     assert (CONTRADICTED in said) == is_contradicted, said
-    assert not any(rank["is_narrowed"] for rank in after), said
-    assert [rank["bound_ns"] for rank in before] == [rank["bound_ns"] for rank in after], said
+    assert any(CONTRADICT in note["text"] for note in before["notes"]) == is_contradicted, before["notes"]
+    assert before["clock"]["narrowing"] == {**NOTHING, "is_contradicted": is_contradicted}, before["clock"]
+    assert not any(rank["is_narrowed"] for rank in after["ranks"]), said
+    assert before == after, said
+
+
+def check_cut(job):
+    """A run that was cut has no alignments: what a reader makes of its records is narrowed, too."""
+    job.simulate([*JOB, "unmeasured=200s", "seed=1"])
+    whole = job.report()["clock"]
+    bits = job.timeline.read_bytes()
+    job.timeline.write_bytes(bits[: len(bits) - len(bits) // 8])
+    cut = job.report()["clock"]
+    assert cut["states"] == whole["states"] and cut["narrowing"]["rank_count"] == 6, (cut, whole)
 
 
 def main():
@@ -66,6 +110,7 @@ def main():
             check_narrowed(job, seed)
         check_kept(job, [], [], False)
         check_kept(job, ["unmeasured=200s"], ["clock-ahead rank=5 amount=1ms"], True)
+        check_cut(job)
     return 0
 
 

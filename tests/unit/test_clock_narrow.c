@@ -328,6 +328,46 @@ static void a_contradiction_narrows_nothing(void **state)
     assert_true(f.narrowing.is_contradictory);
 }
 
+/* Before it is asked what they say: KNOTS is wide from some 120 s to 180 s, and again from 320 s on. */
+static void collectives_are_asked_for_only_where_a_bound_is_wide(void **state)
+{
+    static const struct {
+        int64_t start_ns;
+        int64_t end_ns;
+        uint8_t align_state;
+        uint32_t flags;
+        bool may;
+    } CASES[] = {
+        {0, 300 * S, RKT_ALIGN_MEASURED, 0, true},
+        {150 * S, 151 * S, RKT_ALIGN_MEASURED, 0, true},
+        {0, 100 * S, RKT_ALIGN_MEASURED, 0, false},
+        {200 * S, 319 * S, RKT_ALIGN_MEASURED, 0, false},
+        {200 * S, 321 * S, RKT_ALIGN_MEASURED, 0, true},
+        {0, 300 * S, RKT_ALIGN_MEASURED, RKT_CLOCK_STEPPED, false},
+        {0, 300 * S, RKT_ALIGN_COLLECTIVES, 0, false},
+        {0, 300 * S, RKT_ALIGN_WALL_CLOCK, 0, false},
+        {0, 300 * S, RKT_ALIGN_REFERENCE, 0, false},
+    };
+    static const struct rkt_align_knot FAST[] = {{0, 0, US, US}, {S, 0, 9 * US, 9 * US}};
+    const struct rkt_align_info none = {.state = RKT_ALIGN_MEASURED};
+    const struct rkt_align_info fast = {
+        .state = RKT_ALIGN_MEASURED, .knots = FAST, .knot_count = 2, .growth_ppb = 1000};
+    struct fixture f;
+
+    (void)state;
+    make(&f);
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        f.priors[1].state = CASES[i].align_state;
+        f.priors[1].flags = CASES[i].flags;
+        if (rkt_clock_narrow_may(&f.priors[1], CASES[i].start_ns, CASES[i].end_ns) != CASES[i].may)
+            fail_msg("case %zu: shall be %d", i, CASES[i].may);
+    }
+    assert_false(rkt_clock_narrow_may(&none, 0, S));
+    assert_false(rkt_clock_narrow_may(&fast, 0, S)); /* no collective says as much */
+    assert_true(rkt_clock_narrow_may(&fast, 0, 3 * S));
+    rkt_arena_release(&f.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +382,7 @@ int main(void)
         cmocka_unit_test(unaligned_clocks_stay),
         cmocka_unit_test(what_is_no_offset_stays),
         cmocka_unit_test(a_contradiction_narrows_nothing),
+        cmocka_unit_test(collectives_are_asked_for_only_where_a_bound_is_wide),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
