@@ -18,6 +18,7 @@ import tempfile
 
 from scenarios import EXPERTS, LARGE, SCENARIOS
 from simulated_job import SimulatedJob
+from truth_path import Path
 from truth_tables import key_of, labels_in_order, merge, read_works, tables_of
 
 ESTIMATE_OFF_MAX = 0.01  # of a step
@@ -25,6 +26,7 @@ BOUND_NS_MAX = 50_000
 PAIR_NS_MAX = 100
 CLOCK_MHZ = 1980
 SPREAD_OFF_MAX = 0.03
+PATH_OFF_MAX = 0.001
 STEP_FLOPS = 4e13  # of all ranks together
 PEAK_FLOPS = 1e15
 FUNCTIONS = {("data", "AllReduce"), ("tensor", "AllReduce"), ("link", "SendRecv"), ("expert", "AllToAll")}
@@ -294,6 +296,25 @@ def add_efficiency(rows, job, scenario, report, truth):
               ESTIMATE_OFF_MAX * total_ns / len(numbers))
 
 
+def add_path(rows, report, truth, works):
+    """What the ends of steps hung on, and through which rank that runs."""
+    bound_ns = 2 * max(rank["bound_ns"] for rank in report["ranks"]) if len(truth["nodes"]) > 1 else 0
+    numbers = [step["number"] for step in report["replay"]["steps"]]
+    known, got = Path(works, truth, numbers, bound_ns), report["replay"]["critical_path"]
+    limit = PATH_OFF_MAX * known.total_ns
+    untold_ns = known.untold_ns if bound_ns else 0
+    rows.near("critical path", known.total_ns, got["total_ns"], limit)
+    rows.near("of it transfers", known.transfer_ns, got["transfer_ns"], limit)
+    for cause, own_ns in known.own_ns.items():
+        rows.near(f"of it {cause}", own_ns, got["own_ns"][cause], limit)
+    off = [abs(a - b) for a, b in zip(known.rank_ns, got["own_by_rank_ns"])]
+    rows.near("of it through the rank that is most off", 0, max(off), limit + untold_ns)
+    rows.near(f"elsewhere in step {got['step_number']}, ns", 0, known.differs_ns(got["step_number"], got["pieces"]),
+              limit / len(numbers) + untold_ns)
+    rows.same("a transfer's function, an own work's cause", 0,
+              sum((piece["cause"] is None) != (piece["func"] is not None) for piece in got["pieces"]))
+
+
 def ranks_of(fault):
     words = dict(word.split("=") for word in fault.split() if "=" in word)
     if "rank" not in words:
@@ -397,6 +418,7 @@ def walk(job, scenario):
     add_collectives(rows, report, truth)
     add_clocks(rows, report, truth)
     add_efficiency(rows, job, scenario, report, truth)
+    add_path(rows, report, truth, works)
     add_straggler(rows, job, scenario, report, truth)
     add_compute_kind(rows, scenario, report, truth)
     add_slowdown(rows, job, scenario, report, truth)
