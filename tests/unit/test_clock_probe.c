@@ -297,16 +297,20 @@ static void rank_0_on_a_busy_host_gives_a_wide_bound_not_none(void **state)
     rkt_arena_release(&arena);
 }
 
-/* A child that pings once, some reads of rank 0's clock after it asked, and never again. */
-struct silent_child {
+/* A child that says one thing after the other, READS_APART reads of rank 0's clock apart, and then no more. */
+#define READS_APART 20
+struct scripted_child {
     struct rkt_loop_hub *hub;
     uint64_t now_ns;
     int reads;
+    const uint16_t *types;
+    int type_count;
 };
 
-static void send_up(struct silent_child *child, uint16_t type)
+static void send_up(struct scripted_child *child, uint16_t type)
 {
-    const struct rkt_clock_message message = {.type = type, .burst = 1};
+    const struct rkt_clock_message message = {
+        .type = type, .burst = 1, .kept_count = type == RKT_BURST_CLAIM};
     uint8_t buf[RKT_CLOCK_MESSAGE_BYTES_MAX];
     struct rkt_error err = {0};
 
@@ -316,30 +320,55 @@ static void send_up(struct silent_child *child, uint16_t type)
     rkt_loop_hub_tick(child->hub);
 }
 
-static uint64_t read_and_ping_once(void *ctx)
+static uint64_t read_and_go_on(void *ctx)
 {
-    struct silent_child *child = ctx;
+    struct scripted_child *child = ctx;
+    int spoken = child->reads++ / READS_APART;
 
-    if (++child->reads == 20)
-        send_up(child, RKT_BURST_PING);
+    if (child->reads % READS_APART == 0 && spoken < child->type_count)
+        send_up(child, child->types[spoken]);
     return child->now_ns += READ_NS;
+}
+
+/* One step of rank 0, which that child has asked. */
+static void serve_child(struct scripted_child *child)
+{
+    struct rkt_clock_answer *answer;
+    struct rkt_error err = {0};
+
+    child->now_ns = 1000 * S;
+    assert_rkt_ok(rkt_clock_answer_create(rkt_loop_hub_transport(child->hub, 0), read_and_go_on,
+                                          child, &answer, &err),
+                  err);
+    send_up(child, RKT_BURST_REQUEST);
+    assert_true(rkt_clock_answer_step(answer, NULL));
+    rkt_clock_answer_destroy(answer);
 }
 
 static void rank_0_spins_no_longer_for_a_child_that_went_silent(void **state)
 {
+    static const uint16_t PINGS[] = {RKT_BURST_PING};
     struct world *world = *state;
-    struct silent_child child = {.hub = world->hub, .now_ns = 1000 * S};
-    struct rkt_clock_answer *answer;
-    struct rkt_error err = {0};
+    struct scripted_child child = {.hub = world->hub, .types = PINGS, .type_count = 1};
 
-    assert_rkt_ok(rkt_clock_answer_create(rkt_loop_hub_transport(world->hub, 0), read_and_ping_once,
-                                          &child, &answer, &err),
-                  err);
-    send_up(&child, RKT_BURST_REQUEST);
-    assert_true(rkt_clock_answer_step(answer, NULL));
-    assert_true(child.reads > 20);
+    serve_child(&child);
+    assert_true(child.reads > READS_APART);
     assert_in_range(child.now_ns - 1000 * S, 300000, 400000);
-    rkt_clock_answer_destroy(answer);
+}
+
+/* Rank 0 spins on behind each, and ends with the last; but for that it would spin 300 us longer. */
+static void a_burst_ends_when_its_child_says_so_and_not_with_a_claim(void **state)
+{
+    static const uint16_t TYPES[] = {RKT_BURST_CLAIM, RKT_BURST_PING, RKT_BURST_CLAIM,
+                                     RKT_BURST_REQUEST, RKT_BURST_DONE};
+    enum {
+        COUNT = sizeof(TYPES) / sizeof(TYPES[0])
+    };
+    struct world *world = *state;
+    struct scripted_child child = {.hub = world->hub, .types = TYPES, .type_count = COUNT};
+
+    serve_child(&child);
+    assert_in_range(child.reads, COUNT * READS_APART, COUNT * READS_APART + 5);
 }
 
 static void silent_rank_0_ends_the_schedule_after_its_retries(void **state)
@@ -443,6 +472,7 @@ int main(void)
         CASE(unanswered_request_is_given_up_and_tried_again),
         CASE(rank_0_on_a_busy_host_gives_a_wide_bound_not_none),
         CASE(rank_0_spins_no_longer_for_a_child_that_went_silent),
+        CASE(a_burst_ends_when_its_child_says_so_and_not_with_a_claim),
         CASE(silent_rank_0_ends_the_schedule_after_its_retries),
         CASE(lost_messages_make_shorter_bursts_not_wrong_ones),
         CASE(child_measures_against_its_parent_and_rarely_against_rank_0),
