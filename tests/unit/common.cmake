@@ -27,7 +27,7 @@ rkt_test(unit_clock_doc SOURCES test_clock_doc.c sample.c LINK rkt_common LABELS
 rkt_test(unit_clock_smooth SOURCES test_clock_smooth.c LINK rkt_common m LABELS unit)
 rkt_test(unit_clock_curve SOURCES test_clock_curve.c LINK rkt_common LABELS unit)
 rkt_test(unit_clock_path SOURCES test_clock_path.c LINK rkt_common LABELS unit)
-rkt_test(unit_clock_tree SOURCES test_clock_tree.c LINK rkt_common LABELS unit)
+rkt_test(unit_clock_tree SOURCES test_clock_tree.c bad_clocks.c LINK rkt_common LABELS unit)
 rkt_test(unit_clock_narrow SOURCES test_clock_narrow.c LINK rkt_common LABELS unit)
 rkt_test(unit_clock_tube SOURCES test_clock_tube.c LINK rkt_common LABELS unit)
 rkt_test(unit_align_at SOURCES test_align_at.c LINK rkt_common LABELS unit)

@@ -6,10 +6,11 @@
 
 #include "common/clock_map.h"
 #include "common/clock_tree.h"
+#include "tests/unit/bad_clocks.h"
 
 #define S INT64_C(1000000000)
 #define NODES_MAX 8
-#define BURSTS 20
+#define BURSTS BAD_CLOCK_BURSTS
 #define CLAIMS 190
 
 struct fixture {
@@ -50,14 +51,9 @@ static void measure(struct fixture *f, size_t node, size_t peer, size_t burst_co
 
     for (size_t k = 0; k < burst_count; k++) {
         struct rkt_event *event = &f->events[node][to->exchange_count++];
-        uint64_t true_ns = (uint64_t)((10 + (int64_t)k * 10) * S);
 
-        *event = (struct rkt_event){.kind = RKT_EVENT_CLOCK_EXCHANGE,
-                                    .start_ns = true_ns + (uint64_t)f->clocks_ns[node],
-                                    .end_ns = true_ns + 16000 + (uint64_t)f->clocks_ns[node]};
-        event->clock_exchange.t2_ns = true_ns + 8000 + (uint64_t)f->clocks_ns[peer];
-        event->clock_exchange.t3_ns = event->clock_exchange.t2_ns;
-        event->clock_exchange.peer_source = f->nodes[peer].source;
+        *event = bad_clock_exchange(k, (uint64_t)f->clocks_ns[node], (uint64_t)f->clocks_ns[peer],
+                                    f->nodes[peer].source);
         event->clock_exchange.burst = (uint32_t)to->exchange_count;
     }
 }
@@ -295,96 +291,11 @@ static void where_the_way_is_lost_what_was_measured_directly_counts(void **state
 
 /* ---- what no clock can be known by, or by less ---- */
 
-/* What was measured of node 1, spoilt. */
-typedef void (*spoil_fn)(struct rkt_event *exchange, size_t k);
-
-static void zero_stamps(struct rkt_event *exchange, size_t k)
-{
-    (void)k;
-    exchange->start_ns = 0;
-    exchange->end_ns = 0;
-    exchange->clock_exchange.t2_ns = 0;
-    exchange->clock_exchange.t3_ns = 0;
-}
-
-static void zero_answers(struct rkt_event *exchange, size_t k)
-{
-    (void)k;
-    exchange->clock_exchange.t2_ns = 0;
-    exchange->clock_exchange.t3_ns = 0;
-}
-
-static void backward_here(struct rkt_event *exchange, size_t k)
-{
-    (void)k;
-    exchange->end_ns = exchange->start_ns - 1;
-}
-
-static void backward_there(struct rkt_event *exchange, size_t k)
-{
-    (void)k;
-    exchange->clock_exchange.t3_ns = exchange->clock_exchange.t2_ns - 1;
-}
-
-/* It took longer there than in all. */
-static void slower_there(struct rkt_event *exchange, size_t k)
-{
-    (void)k;
-    exchange->clock_exchange.t3_ns += 17000;
-}
-
-static void shift_answer(struct rkt_event *exchange, int64_t by_ns)
-{
-    exchange->clock_exchange.t2_ns += (uint64_t)by_ns;
-    exchange->clock_exchange.t3_ns += (uint64_t)by_ns;
-}
-
-static void answered_by_two_in_turn(struct rkt_event *exchange, size_t k)
-{
-    shift_answer(exchange, k % 2 ? 3 * S : 0);
-}
-
-static void lies_all_along(struct rkt_event *exchange, size_t k)
-{
-    shift_answer(exchange, (int64_t)(k * 7919 % 61) * 50000000);
-}
-
-static void lies_twice(struct rkt_event *exchange, size_t k)
-{
-    shift_answer(exchange, k == 6 || k == 13 ? 40000000 : 0);
-}
-
-static void none(struct rkt_event *exchange, size_t k)
-{
-    (void)exchange;
-    (void)k;
-}
-
 static void bad_measurements_give_no_bound_or_one_that_holds(void **state)
 {
-    static const struct {
-        const char *what;
-        spoil_fn spoil;
-        size_t count;
-        enum rkt_align_state state;
-        uint32_t flags;
-    } CASES[] = {
-        {"it never answers", none, 0, RKT_ALIGN_UNALIGNED, 0},
-        {"no stamps", zero_stamps, BURSTS, RKT_ALIGN_UNALIGNED, 0},
-        {"no stamps there", zero_answers, BURSTS, RKT_ALIGN_UNALIGNED, 0},
-        {"backward stamps here", backward_here, BURSTS, RKT_ALIGN_UNALIGNED, 0},
-        {"backward stamps there", backward_there, BURSTS, RKT_ALIGN_UNALIGNED, 0},
-        {"longer there than in all", slower_there, BURSTS, RKT_ALIGN_UNALIGNED, 0},
-        {"two clocks answer in turn", answered_by_two_in_turn, BURSTS, RKT_ALIGN_UNALIGNED,
-         RKT_CLOCK_CONTRADICTORY | RKT_CLOCK_BAD_BURSTS},
-        {"it lies all along", lies_all_along, BURSTS, RKT_ALIGN_UNALIGNED,
-         RKT_CLOCK_CONTRADICTORY | RKT_CLOCK_BAD_BURSTS},
-        {"it lies twice", lies_twice, BURSTS, RKT_ALIGN_MEASURED, RKT_CLOCK_BAD_BURSTS},
-        {"one exchange", none, 1, RKT_ALIGN_MEASURED, 0},
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+    for (size_t i = 0; i < BAD_CLOCK_COUNT; i++) {
+        const struct bad_clock *bad = &bad_clocks[i];
         const struct rkt_align_info *align;
         struct rkt_clock_map *map;
         struct rkt_error err;
@@ -393,24 +304,23 @@ static void bad_measurements_give_no_bound_or_one_that_holds(void **state)
 
         (void)make_fixture(&made);
         f = made;
-        measure(f, 1, 0, CASES[i].count);
-        for (size_t k = 0; k < CASES[i].count; k++)
-            CASES[i].spoil(&f->events[1][k], k);
+        measure(f, 1, 0, bad->count);
+        for (size_t k = 0; k < bad->count; k++)
+            bad->spoil(&f->events[1][k], k);
         create(f, 2);
         align = align_of(f, 1);
-        if (align->state != CASES[i].state || align->flags != CASES[i].flags)
-            fail_msg("%s: state %d, flags %u", CASES[i].what, align->state, align->flags);
+        if (align->state != bad->state || align->flags != bad->flags)
+            fail_msg("%s: state %d, flags %u", bad->what, align->state, align->flags);
         assert_rkt_ok(rkt_clock_map_create(RKT_CLOCK_MONOTONIC_RAW, NULL, 0, align, &map, &err),
                       err);
         for (int64_t true_ns = 0; true_ns < 400 * S; true_ns += S) {
             int64_t local_ns = true_ns + f->clocks_ns[1], bound_ns;
             int64_t job_ns = rkt_clock_map_to_job(map, local_ns, &bound_ns).ns;
 
-            if (CASES[i].state == RKT_ALIGN_UNALIGNED ? bound_ns != -1
-                                                      : llabs(job_ns - true_ns) > bound_ns)
-                fail_msg("%s: at %lld off by %lld, bound %lld", CASES[i].what,
-                         (long long)(true_ns / S), (long long)(job_ns - true_ns),
-                         (long long)bound_ns);
+            if (bad->state == RKT_ALIGN_UNALIGNED ? bound_ns != -1
+                                                  : llabs(job_ns - true_ns) > bound_ns)
+                fail_msg("%s: at %lld off by %lld, bound %lld", bad->what, (long long)(true_ns / S),
+                         (long long)(job_ns - true_ns), (long long)bound_ns);
         }
         rkt_clock_map_destroy(map);
         (void)drop_fixture(&made);
@@ -427,7 +337,7 @@ static void another_clock_that_answers_from_some_time_on_is_a_step(void **state)
 
     measure(f, 1, 0, BURSTS);
     for (size_t k = BURSTS / 2; k < BURSTS; k++)
-        shift_answer(&f->events[1][k], 3 * S);
+        bad_clock_shift_answer(&f->events[1][k], 3 * S);
     create(f, 2);
     align = align_of(f, 1);
     assert_int_equal(align->state, RKT_ALIGN_MEASURED);
