@@ -172,9 +172,10 @@ def windows_begin_elsewhere(bugs):
 
 def clocks_of_hosts(bugs):
     """BR-40: two hosts whose clocks differ: they are aligned and it is said by how much they were off; where they are not, a
-    rank seems to end before another began, and that is said."""
-    def of(rank, shift):
-        return trace([kernel(NCCL, i * 1000 + shift, 100, i + 1, 20) for i in range(20)], rank, 2, host_name=f"host{rank}")
+    rank seems to end before another began, and that is said. One collective bounds them by both its durations; none at all leaves
+    them as the files claim, to no bound."""
+    def of(rank, shift, count=20, name=NCCL):
+        return trace([kernel(name, i * 1000 + shift, 100, i + 1, 20) for i in range(count)], rank, 2, host_name=f"host{rank}")
     result = bugs.report(of(0, 0), of(1, 350))
     bugs.holds("BR-40 said", result["merge"], "the stamps of 1 were off, most those of rank 1, by 350.")
     bugs.equal("BR-40 states", [rank["align_state"] for rank in result["ranks"]], ["reference", "from collectives"])
@@ -182,6 +183,13 @@ def clocks_of_hosts(bugs):
     result = bugs.report(of(0, 0), of(1, 350), options=["--no-align"])
     bugs.holds("BR-40 as claimed", result["text"], "a rank ended before another began")
     bugs.equal("BR-40 states as claimed", {rank["align_state"] for rank in result["ranks"]}, {"wall clock"})
+    result = bugs.report(of(0, 0, 1), of(1, 350, 1))
+    bugs.equal("BR-40 by one", [rank["align_state"] for rank in result["ranks"]], ["reference", "from collectives"])
+    bugs.equal("BR-40 bound by one", 100_000 <= result["ranks"][1]["bound_ns"] <= 103_000, True)
+    bugs.equal("BR-40 blurred by one", [c["start_spread_is_distinguishable"] for c in result["collectives"]], [False])
+    result = bugs.report(of(0, 0, name="gemm"), of(1, 350, name="gemm"))
+    bugs.equal("BR-40 by none", {(rank["align_state"], rank["bound_ns"]) for rank in result["ranks"]}, {("wall clock", None)})
+    bugs.holds("BR-40 said by none", result["merge"], "no collectives tie the ranks: as the files' stamps claim")
 
 
 def who_holds_up(bugs):
