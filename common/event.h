@@ -101,7 +101,7 @@ struct rkt_event_nccl {
 };
 
 struct rkt_event_range {
-    uint64_t value;     /* step number, mark payload */
+    uint64_t value;     /* step number, mark payload; of phases: ns asleep, 0 not known */
     uint32_t domain_id; /* NVTX domain or category, a name */
     uint32_t stream_id; /* GPU annotations */
     uint32_t inputs_id; /* an operator's inputs, a name: "[[32, 64], []] ["float", "Scalar"]" */

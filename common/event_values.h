@@ -120,6 +120,7 @@ enum rkt_nccl_proto {
 enum rkt_range_type {
     RKT_RANGE_USER = 0, /* ranktrace_range_push/pop */
     RKT_RANGE_STEP = 1, /* range.value = step number */
+    /* phases: range.value = ns that their thread slept, at least */
     RKT_RANGE_FORWARD = 2,
     RKT_RANGE_BACKWARD = 3,
     RKT_RANGE_OPTIMIZER = 4,

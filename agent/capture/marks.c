@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/capture/capture.h"
+#include "agent/capture/cupti_source.h"
 #include "agent/capture/open_events.h"
 #include "agent/capture/steps.h"
 #include "agent/capture/window.h"
@@ -76,6 +77,24 @@ void ranktrace_step_end(void)
 
 /* ---- ranges and phases ---- */
 
+/* Of either header: their enums agree on these. */
+static bool is_phase(unsigned type)
+{
+    static_assert((int)RANKTRACE_FORWARD == (int)RKT_RANGE_FORWARD &&
+                      (int)RANKTRACE_COMM_WAIT == (int)RKT_RANGE_COMM_WAIT,
+                  "phases are range types");
+    return type >= RKT_RANGE_FORWARD && type <= RKT_RANGE_COMM_WAIT;
+}
+
+/* With a GPU the gaps between kernels show what the host did not do, and phases cost less. */
+static void begin_to_watch(const struct rkt_capture *capture, struct rkt_thread *thread,
+                           struct rkt_open_range *range)
+{
+    range->asleep.is_known = false;
+    if (is_phase(range->type) && !rkt_cupti_source_is_on(capture->cupti))
+        rkt_asleep_begin(&thread->asleep, range->start_ns, &range->asleep);
+}
+
 static void open_range(struct rkt_capture *capture, uint8_t type, const char *name)
 {
     uint64_t now_ns = rkt_now_raw_ns();
@@ -93,6 +112,7 @@ static void open_range(struct rkt_capture *capture, uint8_t type, const char *na
     range->type = type;
     range->name_id = name ? rkt_intern_name(capture->intern, name, strlen(name)) : 0;
     range->is_step = rkt_steps_range_pushed(capture, thread->thread_id, range->name_id, now_ns);
+    begin_to_watch(capture, thread, range);
 }
 
 /* Push the innermost open range, as ended at end_ns. */
@@ -103,8 +123,10 @@ static void push_innermost(struct rkt_capture *capture, struct rkt_thread *threa
 
     event.name_id = range->name_id;
     event.thread_id = thread->thread_id;
-    if (rkt_window_is_tracing(capture->window))
+    if (rkt_window_is_tracing(capture->window)) {
+        event.range.value = rkt_asleep_end(&thread->asleep, &range->asleep, end_ns);
         (void)rkt_ring_push(thread->ring, &event);
+    }
     if (range->is_step)
         rkt_steps_range_popped(capture, end_ns);
 }
@@ -130,15 +152,6 @@ static void close_range(struct rkt_capture *capture, uint8_t type)
         depth--;
     while (depth > 0 && thread->open_count >= depth)
         push_innermost(capture, thread, now_ns);
-}
-
-/* The enums of the two headers agree on these. */
-static bool is_phase(enum ranktrace_phase phase)
-{
-    static_assert((int)RANKTRACE_FORWARD == (int)RKT_RANGE_FORWARD &&
-                      (int)RANKTRACE_COMM_WAIT == (int)RKT_RANGE_COMM_WAIT,
-                  "phases are range types");
-    return phase >= RANKTRACE_FORWARD && phase <= RANKTRACE_COMM_WAIT;
 }
 
 void ranktrace_phase_begin(enum ranktrace_phase phase)

@@ -103,6 +103,7 @@ static struct rkt_thread *claim(struct rkt_threads *threads)
     thread->open_count = 0;
     thread->too_deep_count = 0;
     rkt_nvtx_stack_reset(&thread->nvtx);
+    thread->asleep = (struct rkt_asleep){0};
     if (pthread_setspecific(threads->key, thread) != 0) {
         rkt_region_release(ring);
         return NULL;

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/capture/asleep.h"
 #include "agent/capture/intern.h"
 #include "agent/capture/nvtx_stack.h"
 #include "agent/region.h"
@@ -28,6 +29,7 @@ struct rkt_open_range {
     uint32_t name_id;
     uint8_t type; /* enum rkt_range_type */
     bool is_step; /* a step ends with it */
+    struct rkt_asleep_begin asleep;
 };
 
 struct rkt_threads;
@@ -41,6 +43,7 @@ struct rkt_thread {
     uint32_t too_deep_count; /* ranges that are open beyond RKT_OPEN_RANGES_MAX */
     struct rkt_open_range open[RKT_OPEN_RANGES_MAX];
     struct rkt_nvtx_stack nvtx;
+    struct rkt_asleep asleep;
 };
 
 /* NULL when memory or thread-specific keys are out. */

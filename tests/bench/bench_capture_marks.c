@@ -9,9 +9,15 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
+#include "common/clock.h"
 #include "tests/bench/bench_job.h"
 #include "tests/unit/nvtx_host.h"
+
+#define SLEEPS 101
+#define SLEEP_DEPTH 32 /* phases that end after each */
 
 static struct nvtx_host host;
 static const void *domain;
@@ -80,6 +86,35 @@ static void nvtx_registered_edge(void)
         (void)host.domain_pop(domain);
 }
 
+static int compare_double(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* What the end of a phase costs that finds its thread to have slept: it looks why. */
+static double median_end_of_sleep_ns(void)
+{
+    const struct timespec pause = {.tv_nsec = 2000000};
+    double costs_ns[SLEEPS];
+
+    for (size_t i = 0; i < SLEEPS; i++) {
+        uint64_t start_ns;
+
+        for (int depth = 0; depth < SLEEP_DEPTH; depth++)
+            ranktrace_phase_begin(RANKTRACE_FORWARD);
+        (void)nanosleep(&pause, NULL);
+        start_ns = rkt_now_raw_ns();
+        for (int depth = 0; depth < SLEEP_DEPTH; depth++)
+            ranktrace_phase_end(RANKTRACE_FORWARD);
+        costs_ns[i] = (double)(rkt_now_raw_ns() - start_ns) / SLEEP_DEPTH;
+    }
+    qsort(costs_ns, SLEEPS, sizeof(costs_ns[0]), compare_double);
+    return costs_ns[SLEEPS / 2];
+}
+
 static void job(void)
 {
     static const struct {
@@ -104,6 +139,8 @@ static void job(void)
                      "above_clock_ns=%.1f\n",
                      CALLS[i].name, pair.call_ns, pair.clock_ns, pair.call_ns - pair.clock_ns);
     }
+    (void)printf("bench=capture_marks call=phase_end_after_sleep median_ns=%.1f\n",
+                 median_end_of_sleep_ns());
     (void)fflush(stdout);
 }
 

@@ -3,7 +3,7 @@ foreach(module ring region control hello)
   rkt_test(unit_${module} SOURCES test_${module}.c LINK rkt_agent Threads::Threads LABELS unit)
 endforeach()
 
-foreach(module marks steps)
+foreach(module marks marks_asleep steps)
   rkt_test(unit_${module} SOURCES test_${module}.c capture_job.c
            LINK ranktrace_capture rkt_agent Threads::Threads LABELS unit)
 endforeach()
@@ -32,6 +32,9 @@ endif()
 # The inner parts are hidden in the library, so their sources are built into the tests.
 set(capture ${PROJECT_SOURCE_DIR}/agent/capture)
 rkt_test(unit_capture_parts SOURCES test_capture_parts.c ${capture}/intern.c ${capture}/thread.c
+         LINK rkt_agent Threads::Threads LABELS unit)
+
+rkt_test(unit_asleep SOURCES test_asleep.c ${capture}/asleep.c
          LINK rkt_agent Threads::Threads LABELS unit)
 
 set(nccl_source stub_capture.c ${capture}/intern.c ${capture}/nccl_event.c ${capture}/nccl_slots.c

@@ -135,6 +135,27 @@ static void every_launch_has_its_kernel_thread_and_shape(void **state)
     assert_step_is_whole(job);
 }
 
+static void sleep_in_a_phase(void)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+
+    (void)start_gpu();
+    ranktrace_phase_begin(RANKTRACE_BACKWARD);
+    (void)nanosleep(&pause, NULL);
+    ranktrace_phase_end(RANKTRACE_BACKWARD);
+}
+
+/* What the host did not do shows between kernels; the phases then cost no system call. */
+static void with_a_gpu_phases_do_not_ask_for_sleep(void **state)
+{
+    struct job *job = *state;
+    const struct rkt_event *phase;
+
+    job_run(job, sleep_in_a_phase);
+    assert_int_equal(job_count(job, RKT_EVENT_RANGE, RKT_RANGE_BACKWARD, &phase), 1);
+    assert_int_equal(phase->range.value, 0);
+}
+
 static void records_of_every_cupti_are_read(void **state)
 {
     static const char *const versions[] = {"18", "19", "22", "26", "130001", "130300"};
@@ -423,6 +444,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         JOB_TEST(every_launch_has_its_kernel_thread_and_shape),
+        JOB_TEST(with_a_gpu_phases_do_not_ask_for_sleep),
         cmocka_unit_test(records_of_every_cupti_are_read),
         cmocka_unit_test(buffers_may_come_late_in_any_order_and_empty),
         JOB_TEST(a_burst_larger_than_the_ring_is_kept),

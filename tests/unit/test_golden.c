@@ -36,6 +36,7 @@ static const struct version {
     {"v1.4", RKT_EVENT_CLOCK_STATE + 1, true, true, true, false},
     {"v1.5", RKT_EVENT_CLOCK_STATE + 1, true, true, true, true},
     {"v1.6", RKT_EVENT_CLOCK_TRUE + 1, true, true, true, true},
+    {"v1.7", RKT_EVENT_CLOCK_TRUE + 1, true, true, true, true},
 };
 #define VERSION_COUNT (sizeof(VERSIONS) / sizeof(VERSIONS[0]))
 #define NEWEST (&VERSIONS[VERSION_COUNT - 1])
