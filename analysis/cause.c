@@ -13,17 +13,28 @@
 #define HASH_LENGTH_MIN 16u
 #define HASH_DIGITS_MIN 2u
 
-void rkt_own_work_by_cause(const struct rkt_window *window,
+static void own_work_of_host_view(const struct rkt_step_result *step,
+                                  int64_t by_cause_ns[RKT_CAUSE_OTHER + 1])
+{
+    const struct rkt_host_partition *host = &step->window.host;
+
+    by_cause_ns[RKT_CAUSE_COMPUTE] = host->compute_ns + host->overlapped_ns;
+    by_cause_ns[RKT_CAUSE_INPUT] = host->input_ns;
+    by_cause_ns[RKT_CAUSE_HOST] = host->host_ns;
+    for (int phase = RKT_PHASE_FORWARD; phase <= RKT_PHASE_OPTIMIZER; phase++) {
+        by_cause_ns[RKT_CAUSE_COMPUTE] -= step->asleep_ns[phase];
+        by_cause_ns[RKT_CAUSE_HOST] += step->asleep_ns[phase];
+    }
+}
+
+void rkt_own_work_by_cause(const struct rkt_step_result *step,
                            int64_t by_cause_ns[RKT_CAUSE_OTHER + 1])
 {
-    const struct rkt_partition *parts = &window->parts;
-    const struct rkt_host_partition *host = &window->host;
+    const struct rkt_partition *parts = &step->window.parts;
 
     memset(by_cause_ns, 0, (RKT_CAUSE_OTHER + 1) * sizeof(*by_cause_ns));
-    if (window->is_host_view) {
-        by_cause_ns[RKT_CAUSE_COMPUTE] = host->compute_ns + host->overlapped_ns;
-        by_cause_ns[RKT_CAUSE_INPUT] = host->input_ns;
-        by_cause_ns[RKT_CAUSE_HOST] = host->host_ns;
+    if (step->window.is_host_view) {
+        own_work_of_host_view(step, by_cause_ns);
         return;
     }
     by_cause_ns[RKT_CAUSE_COMPUTE] = parts->compute_ns + parts->overlapped_ns;
@@ -73,11 +84,9 @@ size_t rkt_mask_hashes(const char *name, size_t len_bytes, char masked[RKT_CAUSE
     return used;
 }
 
-static void add_to_tally(struct tally *tally, const struct rkt_rank_trace *trace, uint32_t name_id,
-                         size_t rank, int64_t duration_ns)
+static void add_to_tally(struct tally *tally, const char *name, size_t len_bytes, size_t rank,
+                         int64_t duration_ns)
 {
-    size_t len_bytes;
-    const char *name = rkt_strtab_get(trace->names, name_id, &len_bytes);
     char masked[RKT_CAUSE_NAME_BYTES];
     uint32_t id = rkt_strtab_intern(tally->names, masked, rkt_mask_hashes(name, len_bytes, masked));
 
@@ -128,16 +137,45 @@ static bool tally_kind(struct tally *tally, size_t rank, enum rkt_name_kind kind
 
     rkt_name_walk_init(&walk, of->names, kind, span->first_step, span->last_step);
     while (rkt_name_walk_next(&walk, &time)) {
-        add_to_tally(tally, of->trace, time.name_id, rank, time.sum_ns);
+        size_t len_bytes;
+        const char *name = rkt_strtab_get(of->trace->names, time.name_id, &len_bytes);
+
+        add_to_tally(tally, name, len_bytes, rank, time.sum_ns);
         is_there = true;
     }
     return is_there;
 }
 
-static void tally_cause(struct tally *tally, size_t rank, enum rkt_cause cause,
+static int64_t asleep_ns_in(const struct rkt_rank_result *rank, int phase,
+                            const struct rkt_step_span *span)
+{
+    int64_t asleep_ns = 0;
+
+    for (uint32_t i = span->first_step; i <= span->last_step; i++)
+        asleep_ns += rank->steps[i].asleep_ns[phase];
+    return asleep_ns;
+}
+
+/* Phases by name, where their sleep makes up most of what is to be explained. */
+static void tally_sleep(struct tally *tally, size_t rank, const struct rkt_straggler *straggler,
                         const struct rkt_step_span *span)
 {
-    switch (cause) {
+    static const char *const NAMES[] = {"", "asleep in forward", "asleep in backward",
+                                        "asleep in optimizer"};
+
+    for (int phase = RKT_PHASE_FORWARD; phase <= RKT_PHASE_OPTIMIZER; phase++) {
+        int64_t asleep_ns = asleep_ns_in(&tally->ranks[rank], phase, span);
+        int64_t step_count = (int64_t)span->last_step - span->first_step + 1;
+
+        if (rank != straggler->rank || 2 * asleep_ns >= straggler->cause_ns * step_count)
+            add_to_tally(tally, NAMES[phase], strlen(NAMES[phase]), rank, asleep_ns);
+    }
+}
+
+static void tally_cause(struct tally *tally, size_t rank, const struct rkt_straggler *straggler,
+                        const struct rkt_step_span *span)
+{
+    switch (straggler->cause) {
     case RKT_CAUSE_COMPUTE:
         (void)tally_kind(tally, rank, RKT_NAMES_KERNELS, span);
         return;
@@ -154,8 +192,11 @@ static void tally_cause(struct tally *tally, size_t rank, enum rkt_cause cause,
     case RKT_CAUSE_LAUNCH:
         (void)tally_kind(tally, rank, RKT_NAMES_LAUNCHES, span);
         return;
-    case RKT_CAUSE_INPUT:
     case RKT_CAUSE_HOST:
+        tally_sleep(tally, rank, straggler, span);
+        (void)tally_kind(tally, rank, RKT_NAMES_RANGES, span);
+        return;
+    case RKT_CAUSE_INPUT:
         (void)tally_kind(tally, rank, RKT_NAMES_RANGES, span);
         return;
     case RKT_CAUSE_NONE:
@@ -218,7 +259,7 @@ enum rkt_status rkt_name_cause(const struct rkt_result *result, const struct rkt
 
         /* The names of ranks that nobody compares are looked at by nobody. */
         if (!result->ranks[r].is_set_apart && rkt_find_steady_span(result, table, r, &span))
-            tally_cause(&tally, r, straggler->cause, &span);
+            tally_cause(&tally, r, straggler, &span);
     }
     if (tally.is_out_of_memory)
         goto done;

@@ -13,7 +13,7 @@
 #include "common/arena.h"
 
 /* A rank's own work of one step by cause; joins and exposed communication are in none. */
-void rkt_own_work_by_cause(const struct rkt_window *window,
+void rkt_own_work_by_cause(const struct rkt_step_result *step,
                            int64_t by_cause_ns[RKT_CAUSE_OTHER + 1]);
 
 /* The steps of a rank that are compared; they follow each other. */
@@ -36,7 +36,8 @@ size_t rkt_mask_hashes(const char *name, size_t len_bytes, char masked[RKT_CAUSE
 /*
  * Sets straggler->cause_detail: the name (kernel, copy, call, line, range: by its cause) that takes
  * longest on its rank above the median of the other ranks, over the steady steps of the table;
- * "" where nothing named explains it. The text is the arena's.
+ * "asleep in backward" where a host cause is mostly that; "" where nothing named explains it. The
+ * text is the arena's.
  */
 enum rkt_status rkt_name_cause(const struct rkt_result *result, const struct rkt_step_table *table,
                                struct rkt_straggler *straggler, struct rkt_arena *arena,

@@ -48,6 +48,74 @@ static enum rkt_status ranges_without(const struct rkt_rank_trace *trace, uint32
     return status;
 }
 
+static enum rkt_phase phase_of(const struct rkt_range *range)
+{
+    switch (range->type) {
+    case RKT_RANGE_FORWARD:
+        return RKT_PHASE_FORWARD;
+    case RKT_RANGE_BACKWARD:
+        return RKT_PHASE_BACKWARD;
+    case RKT_RANGE_OPTIMIZER:
+        return RKT_PHASE_OPTIMIZER;
+    default:
+        return RKT_PHASE_NONE;
+    }
+}
+
+/* As told, which may be anything. */
+static int64_t told_asleep_ns(const struct rkt_range *range)
+{
+    int64_t length_ns = range->end_ns - range->start_ns;
+
+    return range->value < (uint64_t)length_ns ? (int64_t)range->value : length_ns;
+}
+
+static enum rkt_status add_asleep(const struct rkt_range *phase, int64_t asleep_ns,
+                                  struct rkt_interval_set *told)
+{
+    if (phase == NULL || asleep_ns <= 0)
+        return RKT_OK;
+    return rkt_interval_set_add(&told[phase_of(phase)], phase->start_ns,
+                                phase->start_ns + asleep_ns);
+}
+
+/* Of each phase that is in no other: what it tells, less what its waits do. */
+static enum rkt_status collect_asleep(const struct rkt_rank_trace *trace,
+                                      struct rkt_interval_set *told)
+{
+    const struct rkt_range *outer = NULL;
+    enum rkt_status status = RKT_OK;
+    int64_t asleep_ns = 0;
+
+    for (size_t i = 0; i < trace->range_count && status == RKT_OK; i++) {
+        const struct rkt_range *range = &trace->ranges[i];
+        bool is_inside = outer != NULL && range->start_ns < outer->end_ns;
+
+        if (range->type == RKT_RANGE_COMM_WAIT && is_inside && range->thread_id == outer->thread_id)
+            asleep_ns -= told_asleep_ns(range);
+        if (phase_of(range) == RKT_PHASE_NONE || is_inside)
+            continue;
+        status = add_asleep(outer, asleep_ns, told);
+        outer = range;
+        asleep_ns = told_asleep_ns(range);
+    }
+    return status == RKT_OK ? add_asleep(outer, asleep_ns, told) : status;
+}
+
+static enum rkt_status find_asleep(const struct rkt_rank_trace *trace, struct rkt_host_view *view)
+{
+    struct rkt_interval_set told[RKT_PHASE_OPTIMIZER + 1] = {0};
+    enum rkt_status status = collect_asleep(trace, told);
+
+    for (int phase = RKT_PHASE_FORWARD; phase <= RKT_PHASE_OPTIMIZER; phase++) {
+        rkt_interval_set_normalise(&told[phase]);
+        if (status == RKT_OK)
+            status = rkt_interval_set_intersect(&told[phase], &view->compute, &view->asleep[phase]);
+        rkt_interval_set_release(&told[phase]);
+    }
+    return status;
+}
+
 static enum rkt_status fill_view(const struct rkt_rank_trace *trace, struct rkt_host_view *view)
 {
     const uint32_t backward = 1u << RKT_RANGE_BACKWARD;
@@ -68,6 +136,8 @@ static enum rkt_status fill_view(const struct rkt_rank_trace *trace, struct rkt_
         status = ranges_without(trace, 1u << RKT_RANGE_INPUT, &view->compute, &not_compute);
     if (status == RKT_OK)
         status = rkt_interval_set_subtract(&not_compute, &view->comm, &view->input);
+    if (status == RKT_OK)
+        status = find_asleep(trace, view);
     rkt_interval_set_release(&waits);
     rkt_interval_set_release(&not_compute);
     return status;
@@ -95,6 +165,8 @@ void rkt_host_view_destroy(struct rkt_host_view *view)
     rkt_interval_set_release(&view->comm);
     rkt_interval_set_release(&view->together);
     rkt_interval_set_release(&view->input);
+    for (int phase = RKT_PHASE_FORWARD; phase <= RKT_PHASE_OPTIMIZER; phase++)
+        rkt_interval_set_release(&view->asleep[phase]);
     free(view);
 }
 
@@ -130,6 +202,14 @@ void rkt_host_view_fill(const struct rkt_host_view *view, struct rkt_window *win
     parts->host_ns = parts->window_ns - parts->overlapped_ns - parts->compute_ns - parts->comm_ns -
                      parts->input_ns;
     fill_shares(window);
+}
+
+void rkt_host_view_asleep(const struct rkt_host_view *view, const struct rkt_window *window,
+                          int64_t asleep_ns[RKT_PHASE_OPTIMIZER + 1])
+{
+    for (int phase = 0; phase <= RKT_PHASE_OPTIMIZER; phase++)
+        asleep_ns[phase] =
+            rkt_interval_set_length_within(&view->asleep[phase], window->start_ns, window->end_ns);
 }
 
 void rkt_host_view_add(struct rkt_window *to, const struct rkt_window *window)

@@ -8,6 +8,8 @@
  * compute: forward, backward or optimizer, and not in a marked wait for communication.
  * comm:    a gradient bucket between its hand-over to the process group and its completion.
  * input:   fetching data, and neither of these.
+ * asleep:  of compute what its thread slept, as the phases tell. They do not tell when: here it lies
+ *          at their begin.
  *
  * Made once per rank, so that every window is a look-up. Threads: read only after create.
  * Memory: its own.
@@ -21,8 +23,9 @@ struct rkt_host_view {
     struct rkt_interval_set compute;
     struct rkt_interval_set backward; /* the backward part of compute */
     struct rkt_interval_set comm;
-    struct rkt_interval_set together; /* compute and comm */
-    struct rkt_interval_set input;    /* alone */
+    struct rkt_interval_set together;                        /* compute and comm */
+    struct rkt_interval_set input;                           /* alone */
+    struct rkt_interval_set asleep[RKT_PHASE_OPTIMIZER + 1]; /* by enum rkt_phase; [0] is empty */
 };
 
 enum rkt_status rkt_host_view_create(const struct rkt_rank_trace *trace,
@@ -31,6 +34,10 @@ void rkt_host_view_destroy(struct rkt_host_view *view); /* NULL is fine */
 
 /* Fills the window, whose bounds are set. */
 void rkt_host_view_fill(const struct rkt_host_view *view, struct rkt_window *window);
+
+/* What of the window its compute slept, by phase. */
+void rkt_host_view_asleep(const struct rkt_host_view *view, const struct rkt_window *window,
+                          int64_t asleep_ns[RKT_PHASE_OPTIMIZER + 1]);
 
 /* One window after the other as one: *to begins as an empty window, filled. */
 void rkt_host_view_add(struct rkt_window *to, const struct rkt_window *window);

@@ -2,6 +2,7 @@
 #include "analysis/measure.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "analysis/activity.h"
 #include "analysis/exposed.h"
@@ -114,6 +115,7 @@ void rkt_leave_unmeasured(struct rkt_step_result *step)
                                   .overlap = (double)NAN,
                                   .gpu_util = (double)NAN,
                                   .compute_share = (double)NAN};
+    memset(step->asleep_ns, 0, sizeof(step->asleep_ns));
     step->backward = (struct rkt_backward_overlap){.start_ns = RKT_NA,
                                                    .ratio = (double)NAN,
                                                    .prefetch_ns = RKT_NA,
@@ -130,6 +132,8 @@ static enum rkt_status measure_steps(struct rkt_rank_result *rank, struct rkt_er
             continue;
         }
         status = measure_window(rank, &rank->steps[i].window, err);
+        if (rank->host_view != NULL)
+            rkt_host_view_asleep(rank->host_view, &rank->steps[i].window, rank->steps[i].asleep_ns);
         if (status == RKT_OK)
             status = rkt_backward_overlap_of(rank, &rank->steps[i], err);
     }

@@ -189,7 +189,7 @@ static const struct rkt_packed_member WINDOW[] = {
 };
 
 /* Its window comes after. is_warmup is found when all ranks are there. */
-HOLDS_ALL_OF(struct rkt_step_result, 608);
+HOLDS_ALL_OF(struct rkt_step_result, 640);
 static const struct rkt_packed_member STEP[] = {
     RKT_PACKED(struct rkt_step_result, number),
     RKT_PACKED(struct rkt_step_result, host_start_ns),
@@ -198,6 +198,7 @@ static const struct rkt_packed_member STEP[] = {
     RKT_PACKED(struct rkt_step_result, is_cut),
     RKT_PACKED(struct rkt_step_result, job_start_ns),
     RKT_PACKED_ARRAY(struct rkt_step_result, phase_ns),
+    RKT_PACKED_ARRAY(struct rkt_step_result, asleep_ns),
     RKT_PACKED(struct rkt_step_result, backward.buckets_ns),
     RKT_PACKED(struct rkt_step_result, backward.overlapped_ns),
     RKT_PACKED(struct rkt_step_result, backward.tail_ns),

@@ -77,7 +77,7 @@ struct rkt_call {
 struct rkt_range {
     int64_t start_ns;
     int64_t end_ns;
-    uint64_t value;
+    uint64_t value; /* as in struct rkt_event_range */
     uint32_t thread_id;
     uint32_t name_id;
     uint32_t domain_id; /* a name: NVTX domain; of a call that waits, its site; of an operator, its

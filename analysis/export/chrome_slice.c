@@ -173,6 +173,12 @@ static const char *domain_key(uint8_t type)
     return type == RKT_RANGE_CPU_OP ? "inputs" : "domain";
 }
 
+/* What value is. */
+static const char *value_key(uint8_t type)
+{
+    return type >= RKT_RANGE_FORWARD && type <= RKT_RANGE_COMM_WAIT ? "asleep_ns" : "value";
+}
+
 static void put_range(struct rkt_chrome *chrome, const struct rkt_slice *slice, uint32_t tid)
 {
     const struct rkt_range *range = &chrome->trace->ranges[slice->index];
@@ -194,7 +200,7 @@ static void put_range(struct rkt_chrome *chrome, const struct rkt_slice *slice, 
         if (range->domain_id != 0)
             put_name(chrome, domain_key(range->type), range->domain_id);
         if (range->value != 0)
-            rkt_json_u64(json, "value", range->value);
+            rkt_json_u64(json, value_key(range->type), range->value);
         rkt_json_end(json);
     }
     rkt_json_end(json);

@@ -333,7 +333,7 @@ static enum rkt_status add_range(struct own *own, const struct rkt_json_object *
                    cat ? cat->value : "");
     event->kind = RKT_EVENT_RANGE;
     event->type = (uint8_t)rkt_range_type_of_name(type);
-    event->range.value = number(object, "value", 0);
+    event->range.value = number(object, "value", number(object, "asleep_ns", 0));
     event->range.domain_id = intern_field(own, domain ? domain : find(object, "site"));
     event->range.inputs_id = intern_field(own, find(object, "inputs"));
     return add(own, event);

@@ -99,6 +99,15 @@ static void put_window(struct rkt_json *json, const char *key, const struct rkt_
     rkt_json_end(json);
 }
 
+static void put_asleep(struct rkt_json *json, const struct rkt_step_result *step)
+{
+    rkt_json_begin_object(json, "asleep_ns");
+    rkt_json_i64(json, "forward", step->asleep_ns[RKT_PHASE_FORWARD]);
+    rkt_json_i64(json, "backward", step->asleep_ns[RKT_PHASE_BACKWARD]);
+    rkt_json_i64(json, "optimizer", step->asleep_ns[RKT_PHASE_OPTIMIZER]);
+    rkt_json_end(json);
+}
+
 static void put_step(struct rkt_json *json, const struct rkt_rank_result *rank,
                      const struct rkt_step_result *step)
 {
@@ -119,6 +128,8 @@ static void put_step(struct rkt_json *json, const struct rkt_rank_result *rank,
     rkt_json_known(json, "backward", step->phase_ns[RKT_PHASE_BACKWARD]);
     rkt_json_known(json, "optimizer", step->phase_ns[RKT_PHASE_OPTIMIZER]);
     rkt_json_end(json);
+    if (step->window.is_host_view && !step->is_unrecorded)
+        put_asleep(json, step);
     rkt_json_begin_object(json, "backward_overlap");
     rkt_json_u64(json, "bucket_count", step->backward.bucket_count);
     rkt_json_known(json, "buckets_ns", step->backward.buckets_ns);
