@@ -52,7 +52,8 @@ struct launcher {
     size_t block_count;
     size_t block_cap;
     size_t last_block;      /* the last answer of block_from */
-    size_t last_piece;      /* likewise of is_lane_busy */
+    size_t last_piece;      /* likewise, of is_lane_busy */
+    size_t last_wait;       /* likewise */
     int64_t short_ns;       /* length of a launch that does not wait */
     int64_t least_lead_ns;  /* from a launch's begin to the kernel's */
     int64_t host_ns;        /* its place; RKT_REPLAY_UNKNOWN */
@@ -92,15 +93,19 @@ static bool is_lane_busy(struct launcher *launcher, int64_t time_ns)
 {
     const struct rkt_lane_draft *draft = launcher->draft;
     const struct rkt_lane_piece *piece;
-    size_t wait = wait_past(draft, time_ns);
 
-    if (wait < draft->wait_count && draft->waits[wait].start_ns <= time_ns)
+    if (draft->wait_count > 0)
+        launcher->last_wait =
+            rkt_time_find_past_near(&draft->waits->end_ns, draft->wait_count, sizeof(*draft->waits),
+                                    time_ns, launcher->last_wait);
+    if (launcher->last_wait < draft->wait_count &&
+        draft->waits[launcher->last_wait].start_ns <= time_ns)
         return true;
-    if (draft->piece_count == 0 || time_ns == INT64_MAX)
+    if (draft->piece_count == 0)
         return false;
     launcher->last_piece =
-        rkt_time_find_near(&draft->pieces->end_ns, draft->piece_count, sizeof(*draft->pieces),
-                           time_ns + 1, launcher->last_piece);
+        rkt_time_find_past_near(&draft->pieces->end_ns, draft->piece_count, sizeof(*draft->pieces),
+                                time_ns, launcher->last_piece);
     piece = &draft->pieces[launcher->last_piece];
     return launcher->last_piece < draft->piece_count && piece->start_ns <= time_ns &&
            (piece->cause == RKT_CAUSE_COMPUTE || piece->cause == RKT_CAUSE_COPY);

@@ -44,13 +44,13 @@ static struct host_span span_of_works(const struct rkt_rank_trace *trace)
     return span;
 }
 
-/* The last step whose host interval begins at or before time_ns; RKT_INDEX_NONE before all. */
-static uint32_t step_at_host(const struct rkt_rank_result *result, int64_t time_ns)
+/* The last step whose host interval begins at or before time_ns; RKT_INDEX_NONE before all. *next, the
+ * step behind it, is where the next search begins: times mostly come in order. */
+static uint32_t step_at_host(const struct rkt_rank_result *result, int64_t time_ns, size_t *next)
 {
-    size_t next = rkt_time_find_past(&result->steps->host_start_ns, result->step_count,
-                                     sizeof(*result->steps), time_ns);
-
-    return next > 0 ? (uint32_t)(next - 1) : RKT_INDEX_NONE;
+    *next = rkt_time_find_past_near(&result->steps->host_start_ns, result->step_count,
+                                    sizeof(*result->steps), time_ns, *next);
+    return *next > 0 ? (uint32_t)(*next - 1) : RKT_INDEX_NONE;
 }
 
 static bool is_after_last(const struct rkt_rank_result *result, int64_t time_ns)
@@ -62,9 +62,11 @@ static bool is_after_last(const struct rkt_rank_result *result, int64_t time_ns)
  * Work launched between two marks belongs to the earlier: only what comes before the first or
  * after the last is outside.
  */
-static uint32_t step_of_launch(const struct rkt_rank_result *result, int64_t launch_ns)
+static uint32_t step_of_launch(const struct rkt_rank_result *result, int64_t launch_ns,
+                               size_t *next)
 {
-    return is_after_last(result, launch_ns) ? RKT_INDEX_NONE : step_at_host(result, launch_ns);
+    return is_after_last(result, launch_ns) ? RKT_INDEX_NONE
+                                            : step_at_host(result, launch_ns, next);
 }
 
 static uint32_t step_at_device(const struct rkt_rank_result *result, int64_t time_ns)
@@ -97,6 +99,7 @@ static void assign_launched(struct rkt_rank_trace *trace, struct rkt_rank_result
                             int64_t *before_end_ns)
 {
     bool use_starts = !has_launches(trace);
+    size_t next = 0;
 
     for (size_t i = 0; i < trace->work_count; i++) {
         struct rkt_work *work = &trace->works[i];
@@ -107,7 +110,7 @@ static void assign_launched(struct rkt_rank_trace *trace, struct rkt_rank_result
         work->step = RKT_INDEX_NONE;
         if (!is_launched && !use_starts)
             continue;
-        work->step = step_of_launch(result, at_ns);
+        work->step = step_of_launch(result, at_ns, &next);
         if (work->step != RKT_INDEX_NONE)
             end_ns = &result->steps[work->step].window.end_ns;
         else if (is_after_last(result, at_ns))

@@ -45,3 +45,10 @@ size_t rkt_time_find_past(const int64_t *times, size_t count, size_t elem_bytes,
 {
     return time_ns < INT64_MAX ? rkt_time_find(times, count, elem_bytes, time_ns + 1) : count;
 }
+
+size_t rkt_time_find_past_near(const int64_t *times, size_t count, size_t elem_bytes,
+                               int64_t time_ns, size_t near)
+{
+    return time_ns < INT64_MAX ? rkt_time_find_near(times, count, elem_bytes, time_ns + 1, near)
+                               : count;
+}

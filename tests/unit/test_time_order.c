@@ -121,15 +121,22 @@ static void searching_finds_what_a_loop_finds(void **state)
                 past++;
             assert_int_equal(rkt_time_find(&items[0].start_ns, count, sizeof(items[0]), time_ns),
                              from);
-            for (size_t near = 0; near <= count + 1; near++)
+            for (size_t near = 0; near <= count + 1; near++) {
                 assert_int_equal(
                     rkt_time_find_near(&items[0].start_ns, count, sizeof(items[0]), time_ns, near),
                     from);
+                assert_int_equal(rkt_time_find_past_near(&items[0].start_ns, count,
+                                                         sizeof(items[0]), time_ns, near),
+                                 past);
+            }
             assert_int_equal(
                 rkt_time_find_past(&items[0].start_ns, count, sizeof(items[0]), time_ns), past);
         }
         assert_int_equal(rkt_time_find_past(&items[0].start_ns, count, sizeof(items[0]), INT64_MAX),
                          count);
+        assert_int_equal(
+            rkt_time_find_past_near(&items[0].start_ns, count, sizeof(items[0]), INT64_MAX, 0),
+            count);
     }
 }
 
@@ -165,6 +172,15 @@ static void searching_near_a_place_finds_what_searching_all_finds(void **state)
             for (size_t near = 0; near <= count + 1; near++)
                 assert_int_equal(rkt_key_index_find_near(items, count, key, near), at);
         }
+    }
+}
+
+static void check_sorted_keys(const struct rkt_key_index *items, size_t count, uint32_t seed)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (items[i].key < items[i - 1].key ||
+            (items[i].key == items[i - 1].key && items[i].index <= items[i - 1].index))
+            fail_msg("seed %u: items %zu and %zu are out of order", seed, i - 1, i);
     }
 }
 
