@@ -6,9 +6,6 @@
 /* Work may outlast everything else in the trace by its length, or by this much in a short one. */
 #define ABSURD_AFTER_NS 1000000000ll
 
-/* No capture lasts 100 days: a stamp further from the middle one is none, and sums over a
- * thousand ranks stay within 64 bits. */
-#define CAPTURE_NS_MAX (100ll * 86400 * 1000000000)
 #define MIDDLE_SAMPLES 4096u
 
 /* A stream does one thing after the other: so many that begin and end inside a long one show that
@@ -59,15 +56,6 @@ enum rkt_status rkt_rank_trace_find_middle(struct rkt_rank_trace *trace,
     trace->middle_ns = count > 0 ? samples[count / 2] : RKT_TIME_UNKNOWN;
     free(samples);
     return RKT_OK;
-}
-
-bool rkt_rank_trace_is_near(const struct rkt_rank_trace *trace, int64_t time_ns)
-{
-    int64_t away_ns;
-
-    return trace->middle_ns == RKT_TIME_UNKNOWN ||
-           (!__builtin_sub_overflow(time_ns, trace->middle_ns, &away_ns) &&
-            away_ns <= CAPTURE_NS_MAX && away_ns >= -CAPTURE_NS_MAX);
 }
 
 /* Is work on the same stream seen to come and go inside this one? */

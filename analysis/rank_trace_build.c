@@ -5,6 +5,11 @@
 #include <stdlib.h>
 
 #include "analysis/time_sort.h"
+#include "common/array.h"
+
+/* No capture lasts 100 days: a stamp further from the middle one is none, and sums over a
+ * thousand ranks stay within 64 bits. */
+#define CAPTURE_NS_MAX (100ll * 86400 * 1000000000)
 
 /* Class of each name, looked up once: 0 not yet, else class + 1. */
 struct name_classes {
@@ -52,10 +57,10 @@ static enum rkt_status name_classes_init(struct name_classes *classes,
 static uint8_t kernel_class(struct name_classes *classes, const struct rkt_rank_trace *trace,
                             uint32_t name_id)
 {
-    const char *name = rkt_strtab_get(trace->names, name_id, NULL);
     uint8_t *known = &classes->of_kernel[name_id < classes->count ? name_id : 0];
 
     if (*known == 0) {
+        const char *name = rkt_strtab_get(trace->names, name_id, NULL);
         enum rkt_work_class work_class = rkt_work_class_of_kernel(name);
 
         if (classes->has_regex && regexec(&classes->comm_kernel, name, 0, NULL, 0) == 0)
@@ -75,38 +80,59 @@ static uint8_t call_class(struct name_classes *classes, const struct rkt_rank_tr
     return (uint8_t)(*known - 1);
 }
 
+static bool is_near(const struct rkt_rank_trace *trace, int64_t time_ns)
+{
+    int64_t away_ns;
+
+    return trace->middle_ns == RKT_TIME_UNKNOWN ||
+           (!__builtin_sub_overflow(time_ns, trace->middle_ns, &away_ns) &&
+            away_ns <= CAPTURE_NS_MAX && away_ns >= -CAPTURE_NS_MAX);
+}
+
+/* Of another clock than the rank's. False: it cannot be mapped. */
+static bool map_times(const struct rkt_rank_trace *trace, const struct rkt_event *event,
+                      int64_t *start_ns_out, int64_t *end_ns_out, int64_t *error_ns_out)
+{
+    enum rkt_clock_id clock_id = (enum rkt_clock_id)event->clock_id;
+    int64_t end_error_ns;
+
+    if (!rkt_clock_map_to_rank(trace->clock, clock_id, (struct rkt_local_time){event->start_ns},
+                               start_ns_out, error_ns_out) ||
+        !rkt_clock_map_to_rank(trace->clock, clock_id, (struct rkt_local_time){event->end_ns},
+                               end_ns_out, &end_error_ns))
+        return false;
+    if (end_error_ns > *error_ns_out)
+        *error_ns_out = end_error_ns;
+    return true;
+}
+
 bool rkt_rank_trace_times(struct rkt_rank_trace *trace, const struct rkt_event *event,
                           int64_t *start_ns_out, int64_t *end_ns_out, int64_t *error_ns_out)
 {
-    enum rkt_clock_id clock_id = (enum rkt_clock_id)event->clock_id;
-    int64_t start_error_ns;
-    int64_t end_error_ns;
+    int64_t error_ns = 0;
 
     if (event->start_ns == 0 || event->end_ns < event->start_ns ||
         event->end_ns > RKT_TIME_MAX_NS) {
         trace->left_out_count++;
         return false;
     }
-    if (!rkt_clock_map_to_rank(trace->clock, clock_id, (struct rkt_local_time){event->start_ns},
-                               start_ns_out, &start_error_ns) ||
-        !rkt_clock_map_to_rank(trace->clock, clock_id, (struct rkt_local_time){event->end_ns},
-                               end_ns_out, &end_error_ns)) {
+    if (event->clock_id == trace->clock_id) { /* of most records */
+        *start_ns_out = (int64_t)event->start_ns;
+        *end_ns_out = (int64_t)event->end_ns;
+    } else if (!map_times(trace, event, start_ns_out, end_ns_out, &error_ns)) {
         trace->unmapped_count++;
         return false;
     }
-    if (!rkt_rank_trace_is_near(trace, *start_ns_out) ||
-        !rkt_rank_trace_is_near(trace, *end_ns_out)) {
+    if (!is_near(trace, *start_ns_out) || !is_near(trace, *end_ns_out)) {
         trace->left_out_count++;
         return false;
     }
     if (*end_ns_out < *start_ns_out) /* the rank's clock was set back in between */
         *end_ns_out = *start_ns_out;
-    if (end_error_ns > start_error_ns)
-        start_error_ns = end_error_ns;
-    if (start_error_ns > trace->clock_error_ns)
-        trace->clock_error_ns = start_error_ns;
+    if (error_ns > trace->clock_error_ns)
+        trace->clock_error_ns = error_ns;
     if (error_ns_out)
-        *error_ns_out = start_error_ns;
+        *error_ns_out = error_ns;
     return true;
 }
 
@@ -195,7 +221,7 @@ static enum rkt_status build_works(struct rkt_rank_trace *trace, const struct rk
         count += raw->by_kind[kinds[k]].count;
     if (count >= RKT_INDEX_NONE)
         return rkt_fail(err, RKT_ERR_RANGE, "%zu pieces of GPU work in one rank", count);
-    trace->works = calloc(count + 1, sizeof(*trace->works));
+    trace->works = rkt_array_room(count + 1, sizeof(*trace->works));
     if (!trace->works)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu pieces of GPU work", count);
     for (size_t k = 0; k < kind_count; k++) {
@@ -215,7 +241,7 @@ static enum rkt_status build_calls(struct rkt_rank_trace *trace, const struct rk
 
     if (list->count + sync_count >= RKT_INDEX_NONE)
         return rkt_fail(err, RKT_ERR_RANGE, "%zu API calls in one rank", list->count);
-    trace->calls = calloc(list->count + sync_count + 1, sizeof(*trace->calls));
+    trace->calls = rkt_array_room(list->count + sync_count + 1, sizeof(*trace->calls));
     if (!trace->calls)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu API calls", list->count);
     for (size_t i = 0; i < list->count; i++) {

@@ -83,7 +83,6 @@ enum rkt_status rkt_rank_trace_build_gpu(struct rkt_rank_trace *trace,
 /* Fills in middle_ns, the middle of the rank's stamps: what is far from it is no stamp. */
 enum rkt_status rkt_rank_trace_find_middle(struct rkt_rank_trace *trace,
                                            const struct rkt_raw_trace *raw, struct rkt_error *err);
-bool rkt_rank_trace_is_near(const struct rkt_rank_trace *trace, int64_t time_ns);
 /* Leaves out, and counts, GPU work that ends far outside everything else. */
 void rkt_rank_trace_leave_out_endless(struct rkt_rank_trace *trace);
 

@@ -25,3 +25,10 @@ bool rkt_array_grow(void **items, size_t *cap, size_t need, size_t elem_bytes)
     *cap = new_cap;
     return true;
 }
+
+void *rkt_array_room(size_t count, size_t elem_bytes)
+{
+    size_t bytes;
+
+    return rkt_mul_size(count, elem_bytes, &bytes) ? malloc(bytes) : NULL;
+}
