@@ -4,138 +4,160 @@
 #include <stdlib.h>
 
 #include "analysis/key_index.h"
-#include "analysis/time_sort.h"
+#include "common/array.h"
 
 /* Without a launch record: a start so soon after the one before was waiting for it. */
 #define QUEUED_GAP_NS 10000
 
-struct launch {
-    int64_t launch_start_ns;
-    int64_t end_ns; /* of the work */
-    uint64_t stream;
-    uint32_t thread_id;
-};
-
+/* By launch. */
 struct launches {
-    struct launch *items;            /* by launch_start_ns */
-    struct rkt_key_index *by_thread; /* then in order of items */
-    struct rkt_key_index *by_stream; /* likewise */
-    size_t count;
+    struct rkt_key_index *works;   /* all but comm: when it was launched, and its index */
+    struct rkt_key_index *comms;   /* likewise */
+    struct rkt_key_index *threads; /* that launched works: the last one so far, + 1; 0 none */
+    struct rkt_key_index *streams; /* likewise, that works are on */
+    size_t work_count;
+    size_t comm_count;
+    size_t thread_count;
+    size_t stream_count;
 };
 
 static void launches_release(struct launches *launches)
 {
-    free(launches->items);
-    free(launches->by_thread);
-    free(launches->by_stream);
+    free(launches->works);
+    free(launches->comms);
+    free(launches->threads);
+    free(launches->streams);
 }
 
-/* Of all work but comm. On failure as on success, release is the caller's. */
-static enum rkt_status launches_init(struct launches *launches, const struct rkt_rank_trace *trace)
+static uint64_t stream_of(const struct rkt_work *work)
 {
-    *launches = (struct launches){0};
-    launches->items = calloc(trace->work_count + 1, sizeof(*launches->items));
-    launches->by_thread = calloc(trace->work_count + 1, sizeof(*launches->by_thread));
-    launches->by_stream = calloc(trace->work_count + 1, sizeof(*launches->by_stream));
-    if (!launches->items || !launches->by_thread || !launches->by_stream)
-        return RKT_ERR_NOMEM;
+    return (uint64_t)work->device_id << 32 | work->stream_id;
+}
+
+/* Neighbours mostly have one key: what is left is soon sorted. */
+static void add_key(struct rkt_key_index *keys, size_t *count, uint64_t key)
+{
+    if (*count == 0 || keys[*count - 1].key != key)
+        keys[(*count)++] = (struct rkt_key_index){key, 0};
+}
+
+/* Each key once, in order. */
+static enum rkt_status make_set(struct rkt_key_index *keys, size_t *count)
+{
+    size_t key_count = *count;
+    enum rkt_status status = rkt_key_index_sort(keys, key_count);
+
+    *count = 0;
+    for (size_t i = 0; i < key_count; i++)
+        add_key(keys, count, keys[i].key);
+    return status;
+}
+
+/* Of what was launched, as far as that is known. */
+static void fill_launches(struct launches *launches, const struct rkt_rank_trace *trace)
+{
     for (size_t i = 0; i < trace->work_count; i++) {
         const struct rkt_work *work = &trace->works[i];
+        struct rkt_key_index launch = {rkt_key_of_time(work->launch_start_ns), (uint32_t)i};
 
-        if (work->work_class == RKT_WORK_COMM || work->launch_start_ns == RKT_TIME_UNKNOWN)
+        if (work->launch_start_ns == RKT_TIME_UNKNOWN)
             continue;
-        launches->items[launches->count++] =
-            (struct launch){.launch_start_ns = work->launch_start_ns,
-                            .end_ns = work->end_ns,
-                            .stream = (uint64_t)work->device_id << 32 | work->stream_id,
-                            .thread_id = work->launch_thread_id};
+        if (work->work_class == RKT_WORK_COMM) {
+            launches->comms[launches->comm_count++] = launch;
+            continue;
+        }
+        launches->works[launches->work_count++] = launch;
+        add_key(launches->threads, &launches->thread_count, work->launch_thread_id);
+        add_key(launches->streams, &launches->stream_count, stream_of(work));
     }
-    if (rkt_time_sort(launches->items, launches->count, sizeof(*launches->items), RKT_BY_START) !=
-        RKT_OK)
-        return RKT_ERR_NOMEM;
-    for (size_t i = 0; i < launches->count; i++) {
-        launches->by_thread[i] = (struct rkt_key_index){launches->items[i].thread_id, (uint32_t)i};
-        launches->by_stream[i] = (struct rkt_key_index){launches->items[i].stream, (uint32_t)i};
-    }
-    return rkt_key_index_sort(launches->by_thread, launches->count) == RKT_OK
-               ? rkt_key_index_sort(launches->by_stream, launches->count)
-               : RKT_ERR_NOMEM;
 }
 
-/* The last of this thread, or stream, before `before_ns`; NULL for none. */
-static const struct launch *last_before(const struct launches *launches,
-                                        const struct rkt_key_index *by_key, uint64_t key,
-                                        int64_t before_ns)
+/* On failure as on success, release is the caller's. */
+static enum rkt_status launches_init(struct launches *launches, const struct rkt_rank_trace *trace)
 {
-    size_t first = rkt_key_index_find(by_key, launches->count, key);
-    size_t low = first;
-    size_t high =
-        key == UINT64_MAX ? launches->count : rkt_key_index_find(by_key, launches->count, key + 1);
+    size_t cap = trace->work_count + 1;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
+    *launches = (struct launches){.works = rkt_array_room(cap, sizeof(*launches->works)),
+                                  .comms = rkt_array_room(cap, sizeof(*launches->comms)),
+                                  .threads = rkt_array_room(cap, sizeof(*launches->threads)),
+                                  .streams = rkt_array_room(cap, sizeof(*launches->streams))};
+    if (!launches->works || !launches->comms || !launches->threads || !launches->streams)
+        return RKT_ERR_NOMEM;
+    fill_launches(launches, trace);
+    if (rkt_key_index_sort(launches->works, launches->work_count) != RKT_OK ||
+        rkt_key_index_sort(launches->comms, launches->comm_count) != RKT_OK ||
+        make_set(launches->threads, &launches->thread_count) != RKT_OK)
+        return RKT_ERR_NOMEM;
+    return make_set(launches->streams, &launches->stream_count);
+}
 
-        if (launches->items[by_key[middle].index].launch_start_ns < before_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > first ? &launches->items[by_key[low - 1].index] : NULL;
+/* NULL: there is none. */
+static struct rkt_key_index *find_key(struct rkt_key_index *keys, size_t count, uint64_t key)
+{
+    size_t at = rkt_key_index_find(keys, count, key);
+
+    return at < count && keys[at].key == key ? &keys[at] : NULL;
+}
+
+/* Launch `at` is the last one of its thread and of its stream. */
+static void pass(struct launches *launches, const struct rkt_rank_trace *trace, size_t at)
+{
+    const struct rkt_work *work = &trace->works[launches->works[at].index];
+
+    find_key(launches->threads, launches->thread_count, work->launch_thread_id)->index =
+        (uint32_t)at + 1;
+    find_key(launches->streams, launches->stream_count, stream_of(work))->index = (uint32_t)at + 1;
+}
+
+/* The work that was launched last by that thread, or to that stream, of those passed; NULL for none. */
+static const struct rkt_work *last_of(const struct launches *launches,
+                                      const struct rkt_rank_trace *trace,
+                                      const struct rkt_key_index *key)
+{
+    return key && key->index > 0 ? &trace->works[launches->works[key->index - 1].index] : NULL;
 }
 
 /* The stream that the thread gave work last is the one that the collective waits for, whoever gave it
  * more: an exchange of the main thread follows the backward that autograd's thread launched. */
-static int64_t ready_of(const struct rkt_work *work, const struct launches *launches)
+static int64_t ready_of(const struct launches *launches, const struct rkt_rank_trace *trace,
+                        const struct rkt_work *comm)
 {
-    const struct launch *last;
-    int64_t ready_ns = RKT_NA;
+    const struct rkt_work *last =
+        last_of(launches, trace,
+                find_key(launches->threads, launches->thread_count, comm->launch_thread_id));
+    int64_t ready_ns = comm->launch_end_ns;
 
-    if (work->launch_end_ns == RKT_TIME_UNKNOWN)
-        return RKT_NA;
-    last =
-        last_before(launches, launches->by_thread, work->launch_thread_id, work->launch_start_ns);
     if (last)
-        ready_ns =
-            last_before(launches, launches->by_stream, last->stream, work->launch_start_ns)->end_ns;
-    ready_ns = ready_ns > work->launch_end_ns ? ready_ns : work->launch_end_ns;
-    return ready_ns < work->start_ns ? ready_ns : work->start_ns;
+        last = last_of(launches, trace,
+                       find_key(launches->streams, launches->stream_count, stream_of(last)));
+    if (last && last->end_ns > ready_ns)
+        ready_ns = last->end_ns;
+    return ready_ns < comm->start_ns ? ready_ns : comm->start_ns;
 }
 
 /*
- * Fills ready_ns by work. A collective is ready no earlier than those that the rank launched before
- * it, on whatever thread, unless it had started by then: a receive that autograd's thread launches
- * follows the forward that the main thread launched.
+ * Fills in ready_ns of collectives that were launched. One is ready no earlier than those that the
+ * rank launched before it, on whatever thread, unless it had started by then: a receive that
+ * autograd's thread launches follows the forward that the main thread launched.
  */
-static enum rkt_status find_ready(const struct rkt_rank_trace *trace,
-                                  const struct launches *launches, int64_t *ready_ns)
+static void find_ready(struct launches *launches, const struct rkt_rank_trace *trace,
+                       struct rkt_comm_arrival *arrivals)
 {
-    struct rkt_key_index *comms = calloc(trace->work_count + 1, sizeof(*comms));
-    enum rkt_status status = RKT_ERR_NOMEM;
     int64_t before_ns = INT64_MIN;
-    size_t count = 0;
+    size_t next = 0;
 
-    for (size_t i = 0; comms && i < trace->work_count; i++) {
-        const struct rkt_work *work = &trace->works[i];
+    for (size_t i = 0; i < launches->comm_count; i++) {
+        const struct rkt_key_index *launch = &launches->comms[i];
+        const struct rkt_work *comm = &trace->works[launch->index];
+        int64_t *own_ns = &arrivals[launch->index].ready_ns;
 
-        if (work->work_class != RKT_WORK_COMM)
-            continue;
-        ready_ns[i] = ready_of(work, launches);
-        if (ready_ns[i] != RKT_NA)
-            comms[count++] =
-                (struct rkt_key_index){rkt_key_of_time(work->launch_start_ns), (uint32_t)i};
-    }
-    if (comms)
-        status = rkt_key_index_sort(comms, count);
-    for (size_t i = 0; status == RKT_OK && i < count; i++) {
-        int64_t *own_ns = &ready_ns[comms[i].index];
-        int64_t start_ns = trace->works[comms[i].index].start_ns;
-
-        if (*own_ns < before_ns && before_ns <= start_ns)
+        while (next < launches->work_count && launches->works[next].key < launch->key)
+            pass(launches, trace, next++);
+        *own_ns = ready_of(launches, trace, comm);
+        if (*own_ns < before_ns && before_ns <= comm->start_ns)
             *own_ns = before_ns;
         before_ns = *own_ns > before_ns ? *own_ns : before_ns;
     }
-    free(comms);
-    return status;
 }
 
 /* The last comm seen on each stream. Few streams carry comm: a list is enough. */
@@ -192,26 +214,27 @@ enum rkt_status rkt_find_arrivals(struct rkt_rank_trace *trace, struct rkt_error
     struct stream_end streams[STREAMS_MAX];
     size_t stream_count = 0;
     struct launches launches;
-    struct rkt_comm_arrival *arrivals = calloc(trace->work_count + 1, sizeof(*arrivals));
-    int64_t *ready_ns = calloc(trace->work_count + 1, sizeof(*ready_ns));
+    struct rkt_comm_arrival *arrivals = rkt_array_room(trace->work_count + 1, sizeof(*arrivals));
 
-    if (launches_init(&launches, trace) != RKT_OK || arrivals == NULL || ready_ns == NULL ||
-        find_ready(trace, &launches, ready_ns) != RKT_OK) {
+    if (launches_init(&launches, trace) != RKT_OK || arrivals == NULL) {
         launches_release(&launches);
         free(arrivals);
-        free(ready_ns);
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the arrivals of %zu works",
                         trace->work_count);
     }
+    find_ready(&launches, trace, arrivals);
+    launches_release(&launches);
     for (size_t i = 0; i < trace->work_count; i++) {
         const struct rkt_work *work = &trace->works[i];
+        int64_t ready_ns =
+            work->launch_start_ns == RKT_TIME_UNKNOWN ? RKT_NA : arrivals[i].ready_ns;
         int64_t *stream_end_ns;
 
         if (work->work_class != RKT_WORK_COMM)
             continue;
         stream_end_ns = end_of_stream(streams, &stream_count, work);
         arrivals[i] =
-            arrival_of(trace, work, ready_ns[i], stream_end_ns == NULL ? RKT_NA : *stream_end_ns);
+            arrival_of(trace, work, ready_ns, stream_end_ns == NULL ? RKT_NA : *stream_end_ns);
         if (stream_end_ns != NULL)
             *stream_end_ns = work->end_ns;
     }
@@ -219,8 +242,6 @@ enum rkt_status rkt_find_arrivals(struct rkt_rank_trace *trace, struct rkt_error
         trace->buckets[i].job_start_ns = rkt_rank_trace_job_ns(trace, trace->buckets[i].start_ns);
         trace->buckets[i].job_end_ns = rkt_rank_trace_job_ns(trace, trace->buckets[i].end_ns);
     }
-    launches_release(&launches);
-    free(ready_ns);
     free(trace->arrivals);
     trace->arrivals = arrivals;
     return RKT_OK;
