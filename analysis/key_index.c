@@ -5,10 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
+
 #define DIGIT_BITS 8u
 #define DIGIT_COUNT (1u << DIGIT_BITS)
 /* Up to so many are sorted by insertion, which needs no memory. */
 #define FEW 32u
+/* Of how many one may be late that only those are sorted, and put back. */
+#define LATE_PART 4u
 
 static void insert_each(struct rkt_key_index *items, size_t count)
 {
@@ -22,21 +26,25 @@ static void insert_each(struct rkt_key_index *items, size_t count)
     }
 }
 
-/* False: in order already. */
-static bool find_span(const struct rkt_key_index *items, size_t count, uint64_t *least,
-                      uint64_t *span)
-{
-    uint64_t most = items[0].key;
-    bool is_mixed = false;
+/* What the keys are like. */
+struct look {
+    uint64_t least;
+    uint64_t span;
+    size_t late_count; /* smaller than one before them */
+};
 
-    *least = items[0].key;
+static struct look look_at(const struct rkt_key_index *items, size_t count)
+{
+    struct look look = {.least = items[0].key};
+    uint64_t most = items[0].key;
+
     for (size_t i = 1; i < count; i++) {
-        is_mixed |= items[i].key < items[i - 1].key;
-        *least = items[i].key < *least ? items[i].key : *least;
+        look.late_count += items[i].key < most;
+        look.least = items[i].key < look.least ? items[i].key : look.least;
         most = items[i].key > most ? items[i].key : most;
     }
-    *span = most - *least;
-    return is_mixed;
+    look.span = most - look.least;
+    return look;
 }
 
 static unsigned digit_of(const struct rkt_key_index *item, uint64_t least, unsigned shift)
@@ -63,33 +71,68 @@ static void deal(const struct rkt_key_index *from, size_t count, uint64_t least,
         to[places[digit_of(&from[i], least, shift)]++] = from[i];
 }
 
-enum rkt_status rkt_key_index_sort(struct rkt_key_index *items, size_t count)
+/* There is room for as many. */
+static void sort_by_digits(struct rkt_key_index *items, size_t count, const struct look *look,
+                           struct rkt_key_index *room)
 {
     struct rkt_key_index *from = items;
-    struct rkt_key_index *room;
-    struct rkt_key_index *to;
-    uint64_t least;
-    uint64_t span;
+    struct rkt_key_index *to = room;
 
-    if (count <= FEW) {
-        insert_each(items, count);
-        return RKT_OK;
-    }
-    if (!find_span(items, count, &least, &span))
-        return RKT_OK;
-    room = calloc(count, sizeof(*room));
-    if (!room)
-        return RKT_ERR_NOMEM;
-    to = room;
-    for (unsigned shift = 0; shift < 64 && span >> shift != 0; shift += DIGIT_BITS) {
+    for (unsigned shift = 0; shift < 64 && look->span >> shift != 0; shift += DIGIT_BITS) {
         struct rkt_key_index *dealt = to;
 
-        deal(from, count, least, shift, to);
+        deal(from, count, look->least, shift, to);
         to = from;
         from = dealt;
     }
     if (from != items)
         memcpy(items, from, count * sizeof(*items));
+}
+
+/* What is late goes aside, is sorted alone, and comes back behind what is equal and was before it. There is
+ * room for twice as many as are late. */
+static void sort_late(struct rkt_key_index *items, size_t count, const struct look *look,
+                      struct rkt_key_index *room)
+{
+    size_t late = 0;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (kept > 0 && items[i].key < items[kept - 1].key)
+            room[late++] = items[i];
+        else
+            items[kept++] = items[i];
+    }
+    sort_by_digits(room, late, look, room + late);
+    while (late > 0) {
+        if (kept > 0 && items[kept - 1].key > room[late - 1].key)
+            items[--count] = items[--kept];
+        else
+            items[--count] = room[--late];
+    }
+}
+
+enum rkt_status rkt_key_index_sort(struct rkt_key_index *items, size_t count)
+{
+    struct rkt_key_index *room;
+    struct look look;
+    bool are_few_late;
+
+    if (count <= FEW) {
+        insert_each(items, count);
+        return RKT_OK;
+    }
+    look = look_at(items, count);
+    if (look.late_count == 0)
+        return RKT_OK;
+    are_few_late = look.late_count <= count / LATE_PART;
+    room = rkt_array_room(are_few_late ? 2 * look.late_count : count, sizeof(*room));
+    if (!room)
+        return RKT_ERR_NOMEM;
+    if (are_few_late)
+        sort_late(items, count, &look, room);
+    else
+        sort_by_digits(items, count, &look, room);
     free(room);
     return RKT_OK;
 }
