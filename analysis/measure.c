@@ -134,10 +134,8 @@ static enum rkt_status measure_steps(struct rkt_rank_result *rank, struct rkt_er
         status = measure_window(rank, &rank->steps[i].window, err);
         if (rank->host_view != NULL)
             rkt_host_view_asleep(rank->host_view, &rank->steps[i].window, rank->steps[i].asleep_ns);
-        if (status == RKT_OK)
-            status = rkt_backward_overlap_of(rank, &rank->steps[i], err);
     }
-    return status;
+    return status == RKT_OK ? rkt_find_overlaps(rank, err) : status;
 }
 
 static enum rkt_status measure_gpu(struct rkt_rank_result *rank, struct rkt_interval_set *exposed,

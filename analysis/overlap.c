@@ -8,8 +8,15 @@
 #include "analysis/stages.h"
 #include "analysis/steady.h"
 #include "analysis/time_find.h"
+#include "common/array.h"
 
-/* What an overlap is made of; all normalised. */
+/* Where a step's works are, among those of others: in [first, end) of the trace's. */
+struct extent {
+    uint32_t first;
+    uint32_t end;
+};
+
+/* What an overlap is made of; all normalised. Taken for one step after the other. */
 struct sets {
     struct rkt_interval_set buckets;
     struct rkt_interval_set compute;  /* near buckets */
@@ -18,6 +25,8 @@ struct sets {
     struct rkt_interval_set result;   /* and within backward */
     struct rkt_interval_set copies;   /* HtoD, near backward */
     struct rkt_interval_set prefetch; /* and within backward */
+    struct rkt_key_index *launches;   /* of compute */
+    size_t launch_cap;
 };
 
 static void release_sets(struct sets *sets)
@@ -29,13 +38,15 @@ static void release_sets(struct sets *sets)
     rkt_interval_set_release(&sets->result);
     rkt_interval_set_release(&sets->copies);
     rkt_interval_set_release(&sets->prefetch);
+    free(sets->launches);
 }
 
-/* First work that starts at or after `start_ns`. */
-static size_t first_work(const struct rkt_rank_trace *trace, int64_t start_ns)
+static void reset_sets(struct sets *sets)
 {
-    return rkt_time_find(&trace->works->start_ns, trace->work_count, sizeof(*trace->works),
-                         start_ns);
+    rkt_interval_set_reset(&sets->buckets);
+    rkt_interval_set_reset(&sets->compute);
+    rkt_interval_set_reset(&sets->backward);
+    rkt_interval_set_reset(&sets->copies);
 }
 
 /*
@@ -98,47 +109,53 @@ static enum rkt_status copy_near(const struct rkt_interval_set *from,
     return copy_within(from, with->items[0].start_ns, with->items[with->count - 1].end_ns, to);
 }
 
-/* Work of a step starts after its mark, so only works from there to the window's end are read. */
-static enum rkt_status collect_works(const struct rkt_rank_trace *trace,
-                                     const struct rkt_step_result *step, uint32_t step_index,
-                                     struct sets *sets, uint32_t *bucket_count)
+static enum rkt_status add_launch(struct sets *sets, size_t count, const struct rkt_work *work,
+                                  size_t index)
 {
+    if (!rkt_array_reserve((void **)&sets->launches, &sets->launch_cap, count + 1,
+                           sizeof(*sets->launches)))
+        return RKT_ERR_NOMEM;
+    sets->launches[count] =
+        (struct rkt_key_index){rkt_key_of_time(work->launch_start_ns), (uint32_t)index};
+    return RKT_OK;
+}
+
+/* Work of a step starts after its mark, and in its window or before. */
+static enum rkt_status collect_works(const struct rkt_rank_result *rank, uint32_t step_index,
+                                     struct extent extent, struct sets *sets,
+                                     uint32_t *bucket_count)
+{
+    const struct rkt_step_result *step = &rank->steps[step_index];
+    const struct rkt_rank_trace *trace = rank->trace;
     int64_t from_ns =
         step->window.start_ns < step->host_start_ns ? step->window.start_ns : step->host_start_ns;
-    size_t first = first_work(trace, from_ns - trace->clock_error_ns);
-    size_t end = first_work(trace, step->window.end_ns);
-    size_t last = end > first ? end : first;
-    struct rkt_key_index *launches = calloc(last - first + 1, sizeof(*launches));
     size_t launch_count = 0;
-    enum rkt_status status = launches == NULL ? RKT_ERR_NOMEM : RKT_OK;
+    enum rkt_status status = RKT_OK;
 
-    for (size_t i = first; i < last && status == RKT_OK; i++) {
+    for (size_t i = extent.first; i < extent.end && status == RKT_OK; i++) {
         const struct rkt_work *work = &trace->works[i];
 
-        if (work->step != step_index)
+        if (work->step != step_index || work->start_ns < from_ns - trace->clock_error_ns ||
+            work->start_ns >= step->window.end_ns)
             continue;
         if (work->work_class == RKT_WORK_COMPUTE) {
-            launches[launch_count++] =
-                (struct rkt_key_index){rkt_key_of_time(work->launch_start_ns), (uint32_t)i};
+            status = add_launch(sets, launch_count++, work, i);
         } else if (work->work_class == RKT_WORK_COMM && work->is_bucket) {
             (*bucket_count)++;
             status = rkt_interval_set_add(&sets->buckets, work->start_ns, work->end_ns);
         }
     }
     rkt_interval_set_normalise(&sets->buckets);
-    if (status == RKT_OK)
-        status = add_backward_runs(trace, launches, launch_count, &sets->backward);
-    free(launches);
-    return status;
+    return status == RKT_OK
+               ? add_backward_runs(trace, sets->launches, launch_count, &sets->backward)
+               : status;
 }
 
-static enum rkt_status collect_gpu(const struct rkt_rank_result *rank,
-                                   const struct rkt_step_result *step, struct sets *sets,
-                                   uint32_t *bucket_count)
+static enum rkt_status collect_gpu(const struct rkt_rank_result *rank, uint32_t step_index,
+                                   struct extent extent, struct sets *sets, uint32_t *bucket_count)
 {
     const struct rkt_activity *activity = rank->activity;
-    enum rkt_status status =
-        collect_works(rank->trace, step, (uint32_t)(step - rank->steps), sets, bucket_count);
+    enum rkt_status status = collect_works(rank, step_index, extent, sets, bucket_count);
 
     if (status == RKT_OK)
         status = copy_near(&activity->compute, &sets->buckets, &sets->compute);
@@ -220,8 +237,8 @@ static enum rkt_status measure_prefetch(struct sets *sets, const struct rkt_wind
     return RKT_OK;
 }
 
-enum rkt_status rkt_backward_overlap_of(const struct rkt_rank_result *rank,
-                                        struct rkt_step_result *step, struct rkt_error *err)
+static enum rkt_status find_overlap(const struct rkt_rank_result *rank, uint32_t step_index,
+                                    const struct extent *extents, struct sets *sets)
 {
     struct rkt_backward_overlap overlap = {.overlapped_ns = RKT_NA,
                                            .tail_ns = RKT_NA,
@@ -229,23 +246,54 @@ enum rkt_status rkt_backward_overlap_of(const struct rkt_rank_result *rank,
                                            .ratio = (double)NAN,
                                            .prefetch_ns = RKT_NA,
                                            .prefetch_ratio = (double)NAN};
-    struct sets sets = {0};
+    struct rkt_step_result *step = &rank->steps[step_index];
     uint32_t bucket_count = 0;
     enum rkt_status status;
 
+    reset_sets(sets);
     if (rank->trace->has_gpu)
-        status = collect_gpu(rank, step, &sets, &bucket_count);
-    else if (rank->host_view != NULL)
-        status = collect_host(rank, step, &sets, &bucket_count);
+        status = collect_gpu(rank, step_index, extents[step_index], sets, &bucket_count);
     else
-        return rkt_fail(err, RKT_ERR_INVALID, "rank %u has no host view", rank->rank);
+        status = collect_host(rank, step, sets, &bucket_count);
     if (status == RKT_OK)
-        status = measure(&sets, bucket_count, &overlap);
+        status = measure(sets, bucket_count, &overlap);
     if (status == RKT_OK && rank->trace->has_gpu)
-        status = measure_prefetch(&sets, &step->window, &overlap);
-    release_sets(&sets);
-    if (status != RKT_OK)
-        return rkt_fail(err, status, "no memory for the overlap of a step");
+        status = measure_prefetch(sets, &step->window, &overlap);
     step->backward = overlap;
-    return RKT_OK;
+    return status;
+}
+
+/* NULL: memory is out. */
+static struct extent *find_extents(const struct rkt_rank_result *rank)
+{
+    const struct rkt_rank_trace *trace = rank->trace;
+    struct extent *extents = calloc(rank->step_count + 1, sizeof(*extents));
+
+    for (size_t i = 0; extents && i < trace->work_count; i++) {
+        uint32_t step = trace->works[i].step;
+
+        if (step >= rank->step_count)
+            continue;
+        if (extents[step].end == 0)
+            extents[step].first = (uint32_t)i;
+        extents[step].end = (uint32_t)i + 1;
+    }
+    return extents;
+}
+
+enum rkt_status rkt_find_overlaps(const struct rkt_rank_result *rank, struct rkt_error *err)
+{
+    struct extent *extents = find_extents(rank);
+    struct sets sets = {0};
+    enum rkt_status status = extents ? RKT_OK : RKT_ERR_NOMEM;
+
+    for (size_t i = 0; i < rank->step_count && status == RKT_OK; i++) {
+        if (!rank->steps[i].is_unrecorded)
+            status = find_overlap(rank, (uint32_t)i, extents, &sets);
+    }
+    release_sets(&sets);
+    free(extents);
+    return status == RKT_OK
+               ? RKT_OK
+               : rkt_fail(err, status, "no memory for the overlaps of %zu steps", rank->step_count);
 }

@@ -57,10 +57,9 @@ void rkt_window_shares(struct rkt_window *window);
 enum rkt_status rkt_host_view_window(const struct rkt_rank_result *rank, struct rkt_window *window,
                                      struct rkt_error *err);
 
-/* overlap.c: AllReduce/backward overlap of a step, both views, and the copies under its backward; its window
- * is measured, and the rank's activity or host view is there. */
-enum rkt_status rkt_backward_overlap_of(const struct rkt_rank_result *rank,
-                                        struct rkt_step_result *step, struct rkt_error *err);
+/* overlap.c: AllReduce/backward overlap of steps, both views, and the copies under their backward; their
+ * windows are measured, and the rank's activity or host view is there. Not of those that are unrecorded. */
+enum rkt_status rkt_find_overlaps(const struct rkt_rank_result *rank, struct rkt_error *err);
 
 /* match.c: the collectives of all ranks; fills works' collective and participants' times.
  * collective.c turns starts and ends into wait, transfer, last arriver, busbw. */

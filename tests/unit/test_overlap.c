@@ -32,13 +32,12 @@ static void add_bucket(struct fake_run *run, int64_t start_ns, int64_t end_ns)
 static const struct rkt_backward_overlap *overlap_of_step(struct fake_run *run)
 {
     struct rkt_rank_result *rank = &run->result.ranks[0];
-    struct rkt_step_result *step = &rank->steps[0];
     struct rkt_error err;
 
     assert_rkt_ok(rkt_activity_create(rank->trace, &rank->activity, &err), err);
-    assert_rkt_ok(rkt_backward_overlap_of(rank, step, &err), err);
+    assert_rkt_ok(rkt_find_overlaps(rank, &err), err);
     rkt_measure_end(rank);
-    return &step->backward;
+    return &rank->steps[0].backward;
 }
 
 /* The worked example of analysis/doc/metrics.md. */
