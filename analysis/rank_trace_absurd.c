@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "analysis/steady.h"
+
 /* Work may outlast everything else in the trace by its length, or by this much in a short one. */
 #define ABSURD_AFTER_NS 1000000000ll
 
@@ -12,14 +14,6 @@
  * its end is wrong. */
 #define INSIDE_COUNT 8u
 #define INSIDE_TRIED 4096u
-
-static int compare_times(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
 
 /* Starts of some events of a kind, spread over all of them; returns how many. */
 static size_t sample_starts(const struct rkt_rank_trace *trace, const struct rkt_raw_events *list,
@@ -52,8 +46,7 @@ enum rkt_status rkt_rank_trace_find_middle(struct rkt_rank_trace *trace,
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the middle of a rank's stamps");
     for (size_t i = 0; i < kind_count; i++)
         count += sample_starts(trace, &raw->by_kind[KINDS[i]], samples + count, MIDDLE_SAMPLES);
-    qsort(samples, count, sizeof(*samples), compare_times);
-    trace->middle_ns = count > 0 ? samples[count / 2] : RKT_TIME_UNKNOWN;
+    trace->middle_ns = count > 0 ? rkt_select_i64(samples, count, count / 2) : RKT_TIME_UNKNOWN;
     free(samples);
     return RKT_OK;
 }

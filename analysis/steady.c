@@ -2,7 +2,6 @@
 #include "analysis/steady.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Capture windows make a run shorter than from its start to its end. */
 static int64_t measured_ns(const struct rkt_window *window)
@@ -105,20 +104,52 @@ double rkt_share(int64_t part_ns, int64_t whole_ns)
     return whole_ns > 0 ? (double)part_ns / (double)whole_ns : (double)NAN;
 }
 
-static int compare_i64(const void *a, const void *b)
+static void swap(int64_t *a, int64_t *b)
 {
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
+    int64_t kept = *a;
 
-    return (x > y) - (x < y);
+    *a = *b;
+    *b = kept;
+}
+
+/* Of values[first, end): to its front what is below, to its end what is above `pivot`. What is equal is then
+ * in [*first, *end). */
+static void part(int64_t *values, int64_t pivot, size_t *first, size_t *end)
+{
+    for (size_t at = *first; at < *end;) {
+        if (values[at] < pivot)
+            swap(&values[at++], &values[(*first)++]);
+        else if (values[at] > pivot)
+            swap(&values[at], &values[--*end]);
+        else
+            at++;
+    }
+}
+
+int64_t rkt_select_i64(int64_t *values, size_t count, size_t place)
+{
+    uint64_t chance = count; /* no order of values makes this slow but one that knows the numbers */
+    size_t low = 0;
+    size_t high = count;
+
+    for (;;) {
+        size_t first = low;
+        size_t end = high;
+
+        chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        part(values, values[low + (chance >> 33) % (high - low)], &first, &end);
+        if (place < first)
+            high = first;
+        else if (place >= end)
+            low = end;
+        else
+            return values[place];
+    }
 }
 
 int64_t rkt_median_i64(int64_t *values, size_t count)
 {
-    if (count == 0)
-        return RKT_NA;
-    qsort(values, count, sizeof(*values), compare_i64);
-    return values[(count - 1) / 2];
+    return count == 0 ? RKT_NA : rkt_select_i64(values, count, (count - 1) / 2);
 }
 
 int64_t rkt_mad_i64(int64_t *values, size_t count, int64_t centre)

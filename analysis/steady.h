@@ -42,6 +42,8 @@ int64_t rkt_partition_copy_ns(const struct rkt_partition *parts);
 /* NAN where `whole_ns` is not above 0. */
 double rkt_share(int64_t part_ns, int64_t whole_ns);
 
+/* The value that sorting brings to `place`, which is below `count`; reorders `values`. O(n). */
+int64_t rkt_select_i64(int64_t *values, size_t count, size_t place);
 /* Lower median; reorders `values`. RKT_NA for none. */
 int64_t rkt_median_i64(int64_t *values, size_t count);
 /* Median of the distances to `centre`; reorders `values`. */

@@ -77,6 +77,7 @@ rkt_test(unit_item SOURCES test_item.c store_maker.c sample.c LINK rkt_analysis 
 rkt_test(unit_bad_clocks SOURCES test_bad_clocks.c bad_clocks.c store_maker.c sample.c LINK rkt_analysis
          LABELS unit)
 rkt_test(unit_any_store SOURCES test_any_store.c store_maker.c sample.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_steady SOURCES test_steady.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_time_order SOURCES test_time_order.c LINK rkt_analysis LABELS unit)
 foreach(module key_tables step_shapes)
   rkt_test(unit_${module} SOURCES test_${module}.c key_tables.c fake_run.c LINK rkt_analysis LABELS unit)
