@@ -160,6 +160,8 @@ static int compare_marks(const void *a, const void *b)
         return x->at_ns < y->at_ns ? -1 : 1;
     if (x->kind != y->kind)
         return x->kind < y->kind ? -1 : 1;
+    if (x->called_ns != y->called_ns)
+        return x->called_ns < y->called_ns ? -1 : 1;
     return (x->work > y->work) - (x->work < y->work);
 }
 
@@ -175,8 +177,10 @@ static enum rkt_status add_step_ends(struct rkt_lane_draft *draft, size_t step_c
             ends_ns[mark->step] = mark->at_ns;
     }
     for (uint32_t s = 0; s < step_count && status == RKT_OK; s++)
-        status = rkt_lane_add_mark(
-            draft, (struct rkt_lane_mark){ends_ns[s], s, RKT_INDEX_NONE, RKT_REPLAY_STEP_END});
+        status = rkt_lane_add_mark(draft, (struct rkt_lane_mark){.at_ns = ends_ns[s],
+                                                                 .step = s,
+                                                                 .work = RKT_INDEX_NONE,
+                                                                 .kind = RKT_REPLAY_STEP_END});
     return status;
 }
 

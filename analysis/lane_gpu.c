@@ -297,8 +297,10 @@ static enum rkt_status join(const struct finder *finder, int64_t gap_ns,
     status = rkt_lane_add_wait(finder->draft, begin_ns > gap_ns ? begin_ns : gap_ns, comm->end_ns);
     if (status != RKT_OK)
         return status;
-    return rkt_lane_add_mark(finder->draft, (struct rkt_lane_mark){comm->end_ns, next->step,
-                                                                   comm->work, RKT_REPLAY_JOIN});
+    return rkt_lane_add_mark(finder->draft, (struct rkt_lane_mark){.at_ns = comm->end_ns,
+                                                                   .step = next->step,
+                                                                   .work = comm->work,
+                                                                   .kind = RKT_REPLAY_JOIN});
 }
 
 /* ---- marks ---- */
@@ -326,9 +328,12 @@ static enum rkt_status walk_works(const struct finder *finder, int64_t *ends_ns)
         const struct rkt_work *work = &trace->works[i];
 
         if (work->work_class == RKT_WORK_COMM && work->step != RKT_INDEX_NONE)
-            status = rkt_lane_add_mark(
-                finder->draft,
-                (struct rkt_lane_mark){ready_ns(trace, i), work->step, i, RKT_REPLAY_POST});
+            status = rkt_lane_add_mark(finder->draft,
+                                       (struct rkt_lane_mark){.at_ns = ready_ns(trace, i),
+                                                              .step = work->step,
+                                                              .work = i,
+                                                              .kind = RKT_REPLAY_POST,
+                                                              .called_ns = work->launch_start_ns});
         if (work->work_class == RKT_WORK_COMPUTE && work->step != RKT_INDEX_NONE &&
             work->end_ns > ends_ns[work->step])
             ends_ns[work->step] = work->end_ns;

@@ -89,8 +89,9 @@ static enum rkt_status post_buckets(const struct rkt_rank_trace *trace,
         uint32_t step = step_at(rank, &at, start_ns);
 
         if (step != RKT_INDEX_NONE)
-            status = rkt_lane_add_mark(draft,
-                                       (struct rkt_lane_mark){start_ns, step, i, RKT_REPLAY_POST});
+            status = rkt_lane_add_mark(
+                draft, (struct rkt_lane_mark){
+                           .at_ns = start_ns, .step = step, .work = i, .kind = RKT_REPLAY_POST});
     }
     return status;
 }
@@ -144,7 +145,8 @@ static enum rkt_status join_buckets(const struct rkt_rank_trace *trace,
         status = rkt_lane_add_wait(draft, start_ns, end_ns);
         if (status == RKT_OK)
             status = rkt_lane_add_mark(
-                draft, (struct rkt_lane_mark){end_ns, step, bucket, RKT_REPLAY_JOIN});
+                draft, (struct rkt_lane_mark){
+                           .at_ns = end_ns, .step = step, .work = bucket, .kind = RKT_REPLAY_JOIN});
     }
     return status;
 }

@@ -31,7 +31,8 @@ struct rkt_lane_mark {
     int64_t at_ns;
     uint32_t step;
     uint32_t work;
-    uint8_t kind; /* enum rkt_replay_kind */
+    uint8_t kind;      /* enum rkt_replay_kind */
+    int64_t called_ns; /* of a post its launch, which decides between posts at one time */
 };
 
 /* A kernel or copy of the lane whose launch is known. */

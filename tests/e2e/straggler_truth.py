@@ -31,6 +31,7 @@ CAUSES = {
     "hidden-sync": "sync",
     "throttled": "compute",
 }
+GROUPS = ("data", "data", "stages", "1F1B", "1F1B", "experts", "experts", "all")
 KINDS = {"slow-compute": "slower", "throttled": "slower", "extra-work": "more kernels"}  # of compute
 HOST_FAULTS = ("slow-input", "slow-host", "launch-gaps", "device-alloc")
 
@@ -40,20 +41,38 @@ def later_steps(truth):
     return range(2, truth["step_count"])
 
 
+def draw_groups(chance, ranks):
+    """Who shares what: copies alone, slices and stages (all forwards first), stages in 1F1B, experts, or all."""
+    wanted = chance.choice(GROUPS)
+    grids = [(tp, pp, ep) for tp in (1, 2, 4) for pp in (1, 2, 4) for ep in (1, 2, 4, 8)
+             if ranks % (tp * pp * ep) == 0 and ranks // pp >= 2]
+    shapes = {"data": lambda tp, pp, ep: tp == pp == ep == 1, "stages": lambda tp, pp, ep: ep == 1,
+              "1F1B": lambda tp, pp, ep: pp > 1 and ep == 1, "experts": lambda tp, pp, ep: pp == 1 and ep > 1,
+              "all": lambda tp, pp, ep: pp > 1 and ep > 1}
+    fit = [grid for grid in grids if shapes[wanted](*grid)]
+    name, (tp, pp, ep) = (wanted, chance.choice(fit)) if fit else ("data", (1, 1, 1))
+    has_pairs = name in ("1F1B", "all")
+    micro_batches = chance.choice([2, 4, 6] if has_pairs else [1, 2]) if pp > 1 else 1
+    return name, [
+        f"tp = {tp}", f"pp = {pp}", f"ep = {ep}", f"micro-batches = {micro_batches}", f"1f1b = {int(has_pairs)}",
+        f"ep-bytes = {chance.choice([1, 4, 16])}MiB", f"ep-spread-ppm = {chance.choice([0, 100000, 300000])}",
+    ]
+
+
 def draw_settings(chance, has_python=False):
-    """has_python: between launches of forward, which kernels hide unless the host has to wait."""
+    """(name of the groups, settings). has_python: between launches of forward, which kernels hide unless the host has
+    to wait."""
     ranks = chance.choice([2, 3, 4, 4, 6, 8, 8, 16, 32])
     nodes = chance.choice([n for n in (1, 2, 4) if ranks % n == 0 and n < ranks])
-    grids = [(tp, pp) for tp in (1, 2, 4) for pp in (1, 2, 4) if ranks % (tp * pp) == 0 and ranks // pp >= 2]
-    tp, pp = chance.choice([(1, 1), chance.choice(grids)])
     kernel_us = chance.choice([40, 80, 150, 300, 600])
     backward = chance.choice([30, 60, 120])
-    buckets = chance.choice([1, 2, 4, 8])
+    name, groups = draw_groups(chance, ranks)
+    buckets = chance.choice([1, 2, 4] if name in ("1F1B", "all") else [1, 2, 4, 8])
     compute_us = 2 * backward * kernel_us  # at most
     # transfers of a tenth to all of backward
     bucket_mib = max(1, round(compute_us * chance.uniform(0.05, 0.5) / buckets * 20e9 / 1e6 / 2**20))
     python = [f"fault = launch-gaps amount={backward // 2 * kernel_us * 6 // 10}us"] if has_python else []
-    return python + [
+    return name, python + groups + [
         f"seed = {chance.randrange(1, 2**31)}", f"ranks = {ranks}", f"nodes = {nodes}", f"steps = {chance.choice([20, 30, 40])}",
         f"forward-kernels = {backward // 2}", f"backward-kernels = {backward}",
         f"optimizer-kernels = {chance.choice([2, 8, 16])}", f"kernel = {kernel_us}us",
@@ -61,7 +80,6 @@ def draw_settings(chance, has_python=False):
         f"step-jitter-ppm = {chance.choice([0, 10000, 30000])}", f"stall = {chance.choice([0, 0, 1, 5])}ms",
         f"buckets = {buckets}", f"bucket-bytes = {bucket_mib}MiB", f"overlap = {chance.choice([0, 1, 1])}",
         f"input = {chance.choice([100, 500, 2000])}us", f"queue = {chance.choice([64, 1024])}",
-        f"tp = {tp}", f"pp = {pp}", f"micro-batches = {chance.choice([1, 2]) if pp > 1 else 1}",
         f"cut = {chance.choice([0, 0, 0, 2]) * compute_us}us", "gpu-samples = 20ms",
         f"clock-offset = {chance.choice([0, 0, 3])}ms", f"clock-drift-ppb = {chance.choice([0, 5000])}",
     ]
@@ -132,10 +150,10 @@ def has_common_steps(report):
 
 
 def run_faulty(job, chance):
-    """One job whose fault costs enough; how it was judged, and what it was."""
+    """One job whose fault costs enough; how it was judged, of which fault and groups, and its settings."""
     kind = chance.choice(sorted(CAUSES))
     while True:
-        settings = draw_settings(chance, kind == "hidden-sync")
+        groups, settings = draw_settings(chance, kind == "hidden-sync")
         clean = job.simulate(settings)
         fault = draw_fault(chance, clean, kind)
         truth = job.simulate(settings + [fault])
@@ -144,16 +162,21 @@ def run_faulty(job, chance):
         if not has_common_steps(report):
             continue
         if step_ns(truth, later) - step_ns(clean, later) >= EFFECT_MIN * step_ns(truth, later):
-            return judge(report, clean, truth), kind, settings + [fault]
+            return judge(report, clean, truth), (kind, groups), settings + [fault]
 
 
 def print_table(rows):
-    print(f"{'fault':15} {'jobs':>5} {'rank right':>11} {'cause right':>12} {'gain off: median':>17} {'most':>7}")
-    for kind in sorted({row[1] for row in rows}) + ["all"]:
-        of_kind = [row[0] for row in rows if kind in (row[1], "all")]
-        off = sorted(abs(o) for _, _, o in of_kind if o is not None) or [float("nan")]
-        print(f"{kind:15} {len(of_kind):5} {sum(r for r, _, _ in of_kind):11} {sum(c for _, c, _ in of_kind):12} "
-              f"{off[len(off) // 2]:16.1%} {off[-1]:7.1%}")
+    print(f"{'fault, groups':15} {'jobs':>5} {'rank right':>11} {'cause right':>12} {'gain off: median':>17} {'most':>7}")
+    for column in (0, 1):
+        for name in sorted({row[1][column] for row in rows}):
+            print_row(name, [row[0] for row in rows if row[1][column] == name])
+    print_row("all", [row[0] for row in rows])
+
+
+def print_row(name, judged):
+    off = sorted(abs(o) for _, _, o in judged if o is not None) or [float("nan")]
+    print(f"{name:15} {len(judged):5} {sum(r for r, _, _ in judged):11} {sum(c for _, c, _ in judged):12} "
+          f"{off[len(off) // 2]:16.1%} {off[-1]:7.1%}")
 
 
 def main():
@@ -169,7 +192,7 @@ def main():
             if not (row[0][0] and row[0][1]) or row[0][2] is None or abs(row[0][2]) > GAIN_OFF_MAX:
                 failures.append(f"seed {seed}: {row[0]}: {'; '.join(row[2])}")
         for seed in range(first, first + count):
-            settings = draw_settings(random.Random(-1 - seed))
+            _, settings = draw_settings(random.Random(-1 - seed))
             job.simulate(settings)
             if job.report()["straggler"]["is_found"]:
                 named.append(f"clean, seed {-1 - seed}: {'; '.join(settings)}")

@@ -222,3 +222,47 @@ void fake_job_make_run(struct fake_run *run)
     assert_rkt_ok(rkt_find_last_arriver(&run->result, &err), err);
     assert_rkt_ok(rkt_summarise(&run->result, &run->arena, &err), err);
 }
+
+/* ---- data parallel jobs ---- */
+
+void fake_job_init_data_parallel(struct fake_job *job, size_t rank_count)
+{
+    uint32_t ranks[FAKE_RANKS_MAX];
+
+    for (uint32_t r = 0; r < rank_count; r++)
+        ranks[r] = r;
+    fake_job_init(job, rank_count);
+    (void)fake_job_add_comm(job, ranks, rank_count);
+}
+
+void fake_job_data_parallel_step(struct fake_job *job, size_t comm, const int64_t *late_us)
+{
+    size_t rank_count = job->run.result.rank_count;
+
+    for (uint32_t r = 0; r < rank_count; r++)
+        fake_job_compute(job, r, 1000 + late_us[r]);
+    fake_job_post(job, comm, 300);
+    for (uint32_t r = 0; r < rank_count; r++)
+        fake_job_compute(job, r, 100);
+    fake_job_post(job, comm, 200);
+    fake_job_join(job, comm);
+    for (uint32_t r = 0; r < rank_count; r++)
+        fake_job_compute(job, r, 50);
+    fake_job_end_step(job);
+}
+
+void fake_job_assert_replayed(const struct fake_job *job)
+{
+    const struct rkt_whatif *whatif = &job->run.result.whatif;
+
+    assert_string_equal(whatif->why_not, "");
+    assert_true(whatif->miss < 1e-9);
+}
+
+void fake_job_assert_gains(const struct fake_job *job, const int64_t *gains_us)
+{
+    for (size_t r = 0; r < job->run.result.rank_count; r++) {
+        if (job->run.result.ranks[r].gain_ns != gains_us[r] * US)
+            fail_msg("rank %zu gains %lld ns", r, (long long)job->run.result.ranks[r].gain_ns);
+    }
+}

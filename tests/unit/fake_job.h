@@ -55,6 +55,15 @@ void fake_job_end_step(struct fake_job *job);
 void fake_job_find(struct fake_job *job);
 void fake_job_find_in(struct fake_run *run); /* of a job that goes no further */
 
+/* With one communicator of all ranks. */
+void fake_job_init_data_parallel(struct fake_job *job, size_t rank_count);
+/* A step of two buckets, the second queued; rank r computes late_us[r] longer before the first. */
+void fake_job_data_parallel_step(struct fake_job *job, size_t comm, const int64_t *late_us);
+
+/* The test fails where the replay misses the job as it was, or ranks gain other than this. */
+void fake_job_assert_replayed(const struct fake_job *job);
+void fake_job_assert_gains(const struct fake_job *job, const int64_t *gains_us);
+
 /* Two hosts of two ranks, of which the second computes longer: analysed, and the caller's. */
 void fake_job_make_run(struct fake_run *run);
 

@@ -15,51 +15,10 @@
 #define STEPS 10
 #define STEP_SUM(us) (STEPS * INT64_C(us) * US)
 
-static const uint32_t RANKS[ALL_MAX] = {0, 1, 2, 3, 4, 5, 6, 7};
-
-static void assert_replayed(const struct fake_job *job)
-{
-    const struct rkt_whatif *whatif = &job->run.result.whatif;
-
-    assert_string_equal(whatif->why_not, "");
-    assert_true(whatif->miss < 1e-9);
-}
-
-static void assert_gains(const struct fake_job *job, const int64_t *gains_us)
-{
-    for (size_t r = 0; r < job->run.result.rank_count; r++) {
-        if (job->run.result.ranks[r].gain_ns != gains_us[r] * US)
-            fail_msg("rank %zu gains %lld ns", r, (long long)job->run.result.ranks[r].gain_ns);
-    }
-}
-
-/* A step of two buckets, the second queued; rank r computes late_us[r] longer before the first. */
-static void add_data_parallel_step(struct fake_job *job, size_t comm, const int64_t *late_us)
-{
-    size_t rank_count = job->run.result.rank_count;
-
-    for (uint32_t r = 0; r < rank_count; r++)
-        fake_job_compute(job, r, 1000 + late_us[r]);
-    fake_job_post(job, comm, 300);
-    for (uint32_t r = 0; r < rank_count; r++)
-        fake_job_compute(job, r, 100);
-    fake_job_post(job, comm, 200);
-    fake_job_join(job, comm);
-    for (uint32_t r = 0; r < rank_count; r++)
-        fake_job_compute(job, r, 50);
-    fake_job_end_step(job);
-}
-
-static void init_data_parallel(struct fake_job *job, size_t rank_count)
-{
-    fake_job_init(job, rank_count);
-    (void)fake_job_add_comm(job, RANKS, rank_count);
-}
-
 /* metrics.md: gradients at 0-10 and 10-20, AllReduces 10-40 and 40-50. */
 static void init_queued(struct fake_job *job)
 {
-    init_data_parallel(job, 2);
+    fake_job_init_data_parallel(job, 2);
     for (int s = 0; s < 4; s++) {
         for (int bucket = 0; bucket < 2; bucket++) {
             fake_job_compute(job, 0, 10);
@@ -78,7 +37,7 @@ static void queued_collectives_leave_half_of_the_step_to_transfers(void **state)
 
     (void)state;
     init_queued(&job);
-    assert_replayed(&job);
+    fake_job_assert_replayed(&job);
     assert_int_equal(job.run.result.whatif.steps_ns, 200 * US);
     assert_int_equal(job.run.result.whatif.inst_ns, 80 * US);
     assert_true(fabs(job.run.result.whatif.slowdown - 1) < 1e-9); /* ranks are alike */
@@ -116,9 +75,9 @@ static void factors_of_a_run_multiply_to_its_efficiency(void **state)
     fake_job_release(&job);
 
     /* useful 1150, 1550, 1450 of 1950; without transfers 1550 */
-    init_data_parallel(&job, 3);
+    fake_job_init_data_parallel(&job, 3);
     for (int s = 0; s < STEPS; s++)
-        add_data_parallel_step(&job, 0, late_us);
+        fake_job_data_parallel_step(&job, 0, late_us);
     fake_job_find(&job);
     efficiency = find_efficiency(&job, 1.17e12);
     assert_true(fabs(efficiency->parallel - 4150. / 5850) < 1e-9);
@@ -144,12 +103,12 @@ static void a_late_rank_is_named_with_what_it_costs(void **state)
         const struct rkt_straggler *straggler;
         struct fake_job job;
 
-        init_data_parallel(&job, RANK_COUNTS[i]);
+        fake_job_init_data_parallel(&job, RANK_COUNTS[i]);
         for (int s = 0; s < STEPS; s++)
-            add_data_parallel_step(&job, 0, late_us);
+            fake_job_data_parallel_step(&job, 0, late_us);
         fake_job_find(&job);
-        assert_replayed(&job);
-        assert_gains(&job, late_us); /* the whole delay is on the critical path */
+        fake_job_assert_replayed(&job);
+        fake_job_assert_gains(&job, late_us); /* the whole delay is on the critical path */
         straggler = &job.run.result.straggler;
         assert_true(straggler->is_found && straggler->is_persistent);
         assert_int_equal(straggler->rank, 1);
@@ -168,15 +127,15 @@ static void find_varying(struct fake_job *job, bool has_rank_0)
 {
     static const int64_t UPS_US[3][2] = {{0, 50}, {50, 0}, {25, 25}};
 
-    init_data_parallel(job, 2);
+    fake_job_init_data_parallel(job, 2);
     for (int s = 0; s < STEPS; s++) {
         const int64_t late_us[ALL_MAX] = {has_rank_0 ? UPS_US[s % 3][0] : 0,
                                           400 + UPS_US[s % 3][1]};
 
-        add_data_parallel_step(job, 0, late_us);
+        fake_job_data_parallel_step(job, 0, late_us);
     }
     fake_job_find(job);
-    assert_replayed(job);
+    fake_job_assert_replayed(job);
 }
 
 static void a_rank_that_is_as_fast_as_the_others_is_up_and_down_as_they_are(void **state)
@@ -209,9 +168,9 @@ static void the_critical_path_runs_through_the_late_rank_and_the_transfers(void 
     struct fake_job job;
 
     (void)state;
-    init_data_parallel(&job, 3);
+    fake_job_init_data_parallel(&job, 3);
     for (int s = 0; s < STEPS; s++)
-        add_data_parallel_step(&job, 0, late_us);
+        fake_job_data_parallel_step(&job, 0, late_us);
     fake_job_find(&job);
     path = job.run.result.whatif.path;
     assert_non_null(path);
@@ -241,11 +200,11 @@ static void a_delay_that_others_hide_gains_what_is_left_of_it(void **state)
     struct fake_job job;
 
     (void)state;
-    init_data_parallel(&job, 4);
+    fake_job_init_data_parallel(&job, 4);
     for (int s = 0; s < STEPS; s++)
-        add_data_parallel_step(&job, 0, late_us);
+        fake_job_data_parallel_step(&job, 0, late_us);
     fake_job_find(&job);
-    assert_gains(&job, gains_us);
+    fake_job_assert_gains(&job, gains_us);
     assert_int_equal(job.run.result.straggler.rank, 1);
     /* all at the mean: 175 more than those that are not late */
     assert_true(fabs(job.run.result.whatif.slowdown - 1950. / 1725) < 1e-9);
@@ -286,8 +245,8 @@ static void a_tensor_parallel_wait_is_not_blamed_on_its_victim(void **state)
         fake_job_end_step(&job);
     }
     fake_job_find(&job);
-    assert_replayed(&job);
-    assert_gains(&job, gains_us);
+    fake_job_assert_replayed(&job);
+    fake_job_assert_gains(&job, gains_us);
     assert_true(job.run.result.straggler.is_found);
     assert_int_equal(job.run.result.straggler.rank, 1);
     assert_false(job.run.result.whatif.group.is_found);
@@ -303,7 +262,7 @@ static void a_hot_expert_gains_what_its_peers_do_not_have(void **state)
     struct fake_job job;
 
     (void)state;
-    init_data_parallel(&job, 4);
+    fake_job_init_data_parallel(&job, 4);
     for (int s = 0; s < STEPS; s++) {
         for (size_t turn = 0; turn < 2; turn++) {
             for (uint32_t r = 0; r < 4; r++)
@@ -320,75 +279,9 @@ static void a_hot_expert_gains_what_its_peers_do_not_have(void **state)
         fake_job_end_step(&job);
     }
     fake_job_find(&job);
-    assert_replayed(&job);
-    assert_gains(&job, gains_us);
+    fake_job_assert_replayed(&job);
+    fake_job_assert_gains(&job, gains_us);
     assert_int_equal(job.run.result.straggler.rank, 2);
-    fake_job_release(&job);
-}
-
-static void two_slow_ranks_of_a_host_are_named_together(void **state)
-{
-    const int64_t late_us[ALL_MAX] = {0, 0, 400, 400};
-    const int64_t gains_us[ALL_MAX] = {0};
-    const struct rkt_group_gain *group;
-    struct fake_job job;
-
-    (void)state;
-    init_data_parallel(&job, 4);
-    for (size_t r = 0; r < 4; r++)
-        (void)snprintf(job.run.traces[r].source.info.host, 16, "node%zu", r / 2);
-    for (int s = 0; s < STEPS; s++)
-        add_data_parallel_step(&job, 0, late_us);
-    fake_job_find(&job);
-    assert_gains(&job, gains_us); /* of one alone */
-    group = &job.run.result.whatif.group;
-    assert_true(group->is_found);
-    assert_int_equal(group->kind, RKT_GROUP_HOST);
-    assert_string_equal(group->name, "node1");
-    assert_int_equal(group->rank_count, 2);
-    assert_int_equal(group->ranks[0], 2);
-    assert_int_equal(group->ranks[1], 3);
-    assert_int_equal(group->gain_ns, 400 * US);
-    assert_true(job.run.result.straggler.is_found);
-    assert_int_equal(job.run.result.straggler.rank, 2);
-    assert_int_equal(job.run.result.straggler.gain_ns, 400 * US);
-    assert_int_equal(job.run.result.straggler.cause, RKT_CAUSE_COMPUTE);
-    fake_job_release(&job);
-}
-
-static void slow_ranks_of_one_tensor_index_are_named_together(void **state)
-{
-    static const uint32_t TP[4][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
-    static const uint32_t DP[2][4] = {{0, 2, 4, 6}, {1, 3, 5, 7}};
-    const struct rkt_group_gain *group;
-    struct fake_job job;
-
-    (void)state;
-    fake_job_init(&job, 8);
-    for (size_t i = 0; i < 4; i++)
-        (void)fake_job_add_comm(&job, TP[i], 2);
-    for (size_t i = 0; i < 2; i++)
-        (void)fake_job_add_comm(&job, DP[i], 4);
-    for (int s = 0; s < STEPS; s++) {
-        for (uint32_t r = 0; r < 8; r++)
-            fake_job_compute(&job, r, r % 2 == 1 ? 1400 : 1000);
-        for (size_t i = 0; i < 4; i++) {
-            fake_job_post(&job, i, 100);
-            fake_job_join(&job, i);
-        }
-        for (size_t i = 4; i < 6; i++) {
-            fake_job_post(&job, i, 200);
-            fake_job_join(&job, i);
-        }
-        fake_job_end_step(&job);
-    }
-    fake_job_find(&job);
-    group = &job.run.result.whatif.group;
-    assert_true(group->is_found);
-    assert_int_equal(group->kind, RKT_GROUP_COMM);
-    assert_int_equal(group->rank_count, 4);
-    assert_int_equal(group->ranks[0], 1);
-    assert_int_equal(group->gain_ns, 400 * US);
     fake_job_release(&job);
 }
 
@@ -418,7 +311,7 @@ static void find_pipeline(struct fake_job *job, int64_t late_us, bool varies)
         fake_job_end_step(job);
     }
     fake_job_find(job);
-    assert_replayed(job);
+    fake_job_assert_replayed(job);
 }
 
 static void a_slow_stage_of_a_pipeline_is_named(void **state)
@@ -428,7 +321,7 @@ static void a_slow_stage_of_a_pipeline_is_named(void **state)
 
     (void)state;
     find_pipeline(&job, 300, false);
-    assert_gains(&job, gains_us);
+    fake_job_assert_gains(&job, gains_us);
     assert_true(job.run.result.straggler.is_found);
     assert_int_equal(job.run.result.straggler.rank, 0);
     fake_job_release(&job);
@@ -448,11 +341,11 @@ static void a_step_that_is_late_once_is_named_and_no_more(void **state)
     struct fake_job job;
 
     (void)state;
-    init_data_parallel(&job, 3);
+    fake_job_init_data_parallel(&job, 3);
     for (int s = 0; s < STEPS; s++) {
         const int64_t late_us[ALL_MAX] = {0, 0, s == 6 ? 400 : 0};
 
-        add_data_parallel_step(&job, 0, late_us);
+        fake_job_data_parallel_step(&job, 0, late_us);
     }
     fake_job_find(&job);
     assert_false(job.run.result.straggler.is_found);
@@ -474,13 +367,13 @@ static void equal_ranks_with_jitter_name_nobody(void **state)
         struct rkt_random random = {seed};
         struct fake_job job;
 
-        init_data_parallel(&job, 4);
+        fake_job_init_data_parallel(&job, 4);
         for (int s = 0; s < STEPS; s++) {
             int64_t late_us[ALL_MAX];
 
             for (size_t r = 0; r < 4; r++)
                 late_us[r] = (int64_t)rkt_random_below(&random, 60);
-            add_data_parallel_step(&job, 0, late_us);
+            fake_job_data_parallel_step(&job, 0, late_us);
         }
         fake_job_find(&job);
         if (job.run.result.straggler.is_found)
@@ -533,9 +426,9 @@ static void a_replay_that_misses_the_steps_is_not_believed(void **state)
     struct fake_job job;
 
     (void)state;
-    init_data_parallel(&job, 3);
+    fake_job_init_data_parallel(&job, 3);
     for (int s = 0; s < STEPS; s++) {
-        add_data_parallel_step(&job, 0, late_us);
+        fake_job_data_parallel_step(&job, 0, late_us);
         for (uint32_t r = 0; r < 3; r++) { /* nothing that the lane knows of lasts so long */
             job.run.result.ranks[r].steps[s].window.start_ns += (int64_t)s * 100 * US;
             job.run.result.ranks[r].steps[s].window.end_ns += (int64_t)(s + 1) * 100 * US;
@@ -561,9 +454,9 @@ static void weak_matches_name_nobody(void **state)
     struct fake_job job;
 
     (void)state;
-    init_data_parallel(&job, 3);
+    fake_job_init_data_parallel(&job, 3);
     for (int s = 0; s < STEPS; s++)
-        add_data_parallel_step(&job, 0, late_us);
+        fake_job_data_parallel_step(&job, 0, late_us);
     for (size_t r = 0; r < 3; r++) { /* kernels of no known operation */
         for (size_t i = 0; i < job.run.traces[r].work_count; i++)
             job.run.traces[r].works[i].op = RKT_INDEX_NONE;
@@ -586,8 +479,6 @@ int main(void)
         cmocka_unit_test(a_delay_that_others_hide_gains_what_is_left_of_it),
         cmocka_unit_test(a_tensor_parallel_wait_is_not_blamed_on_its_victim),
         cmocka_unit_test(a_hot_expert_gains_what_its_peers_do_not_have),
-        cmocka_unit_test(two_slow_ranks_of_a_host_are_named_together),
-        cmocka_unit_test(slow_ranks_of_one_tensor_index_are_named_together),
         cmocka_unit_test(a_slow_stage_of_a_pipeline_is_named),
         cmocka_unit_test(a_step_that_is_late_once_is_named_and_no_more),
         cmocka_unit_test(equal_ranks_with_jitter_name_nobody),
