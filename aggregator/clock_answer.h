@@ -23,7 +23,7 @@
 #include "common/status.h"
 #include "common/transport.h"
 
-#define RKT_ANSWER_SPIN_NS 2500000u
+#define RKT_ANSWER_SPIN_NS 2000000u
 
 struct rkt_clock_answer;
 

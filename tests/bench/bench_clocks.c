@@ -4,11 +4,11 @@
  * the same measurements: two tables, of all pass marks that need neither MPI nor a GPU, and of the
  * quantiles as they stand in common/doc/clocks.md.
  *
- *   bench_clocks [SEEDS [FIRST_SEED [NAME]]]     default: 10 seeds from 2001 on
+ *   bench_clocks [SEEDS [FIRST_SEED [WHAT]]]     default: 10 seeds from 2001 on
  *
- * NAME: only the goals with that in their names (tests/clocksim/goal.c), and not the second table.
+ * WHAT: figures, the first table; quantiles, the second; or of the first only the goals with that in their names
+ * (tests/clocksim/goal.c). Default: both tables.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,37 +17,12 @@
 
 /* ---- the pass marks ---- */
 
-static void print_number(double number)
-{
-    if (isnan(number))
-        printf(" |");
-    else if (number == floor(number) && fabs(number) < 1e9)
-        printf(" %.0f |", number);
-    else if (fabs(number) < 0.01)
-        printf(" %.1e |", number);
-    else
-        printf(" %.*f |", fabs(number) < 100 ? 2 : 0, number);
-}
-
 static void print_figure(void *ctx, const struct sim_figure *figure)
 {
     size_t *bad_count = ctx;
-    bool is_good = sim_figure_is_good(figure);
 
-    printf("| %u | %s | %s |", figure->mark, figure->of, figure->what);
-    print_number(figure->value);
-    if (isinf(figure->most))
-        printf(" >= %g |", figure->least);
-    else if (figure->least > 0)
-        printf(" %g to %g |", figure->least, figure->most);
-    else
-        printf(" <= %g |", figure->most);
-    printf(" %s |", is_good ? "pass" : "FAIL");
-    print_number(figure->line);
-    print_number(figure->constant);
-    printf("\n");
-    (void)fflush(stdout);
-    *bad_count += !is_good;
+    sim_figure_print(figure);
+    *bad_count += !sim_figure_is_good(figure);
 }
 
 static size_t print_goals(uint64_t seed_count, uint64_t first_seed, const char *name)
@@ -58,8 +33,7 @@ static size_t print_goals(uint64_t seed_count, uint64_t first_seed, const char *
                                     .on_figure = print_figure,
                                     .ctx = &bad_count};
 
-    printf("| mark | of | figure | value | limit | | line from start to end | constant from the "
-           "start |\n|---|---|---|---|---|---|---|---|\n");
+    sim_figure_print_head();
     for (size_t i = 0; i < SIM_GOAL_COUNT; i++) {
         if (strstr(sim_goals[i].name, name))
             sim_goals[i].reach(&trial);
@@ -124,9 +98,12 @@ int main(int argc, char **argv)
 {
     uint64_t seed_count = argc > 1 ? strtoull(argv[1], NULL, 10) : 10;
     uint64_t first_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 2001;
-    size_t bad_count = print_goals(seed_count, first_seed, argc > 3 ? argv[3] : "");
+    const char *what = argc > 3 ? argv[3] : "";
+    size_t bad_count = 0;
 
-    if (argc <= 3)
+    if (strcmp(what, "quantiles") != 0)
+        bad_count = print_goals(seed_count, first_seed, strcmp(what, "figures") == 0 ? "" : what);
+    if (strcmp(what, "quantiles") == 0 || strcmp(what, "") == 0)
         print_scenarios(seed_count, first_seed);
     if (bad_count > 0)
         (void)fprintf(stderr, "bench_clocks: %zu figures are not within their limits\n", bad_count);

@@ -2,6 +2,7 @@
 #include "tests/clocksim/goal.h"
 
 #include <math.h>
+#include <stdio.h>
 
 const struct rkt_clock_params sim_usual_params = RKT_CLOCK_PARAMS_USUAL;
 
@@ -26,6 +27,52 @@ bool sim_figure_is_good(const struct sim_figure *figure)
 {
     return figure->value >= figure->least && figure->value <= figure->most;
 }
+
+/* ---- the table ---- */
+
+static void print_number(double number)
+{
+    if (isnan(number))
+        printf(" |");
+    else if (number == floor(number) && fabs(number) < 1e9)
+        printf(" %.0f |", number);
+    else if (fabs(number) < 0.01)
+        printf(" %.1e |", number);
+    else
+        printf(" %.*f |", fabs(number) < 100 ? 2 : 0, number);
+}
+
+void sim_figure_print_head(void)
+{
+    printf("| mark | of | figure | value | limit | | line from start to end | constant from the "
+           "start |\n|---|---|---|---|---|---|---|---|\n");
+}
+
+void sim_figure_print(const struct sim_figure *figure)
+{
+    printf("| %u | %s | %s |", figure->mark, figure->of, figure->what);
+    print_number(figure->value);
+    if (isinf(figure->most))
+        printf(" >= %g |", figure->least);
+    else if (figure->least > 0)
+        printf(" %g to %g |", figure->least, figure->most);
+    else
+        printf(" <= %g |", figure->most);
+    printf(" %s |", sim_figure_is_good(figure) ? "pass" : "FAIL");
+    print_number(figure->line);
+    print_number(figure->constant);
+    printf("\n");
+    (void)fflush(stdout);
+}
+
+void sim_figure_set_errors(struct sim_figure *figure, double share, struct sim_marks *marks)
+{
+    figure->value = sim_series_quantile(&marks->ours, share);
+    figure->line = sim_series_quantile(&marks->start_end, share);
+    figure->constant = sim_series_quantile(&marks->start_only, share);
+}
+
+/* ---- for goals ---- */
 
 void sim_trial_at_most(const struct sim_trial *trial, unsigned mark, const char *of,
                        const char *what, double value, double most)

@@ -6,8 +6,8 @@
  * goal - what alignments shall reach on simulated clocks: figures beside their limits.
  *
  * One list for the test, which holds every figure to its limits, and for the bench, which prints
- * them beside what two simple ways make of the same data. Marks 11 to 14 need real MPI
- * (tests/mpi/clock_exchange.c), 17 a GPU (tests/gpu).
+ * them beside what two simple ways make of the same data. Marks 11 to 14 need real MPI: rows of the same table
+ * by tests/mpi/clock_exchange.c. 17 needs a GPU (tests/gpu).
  */
 
 #include <stdbool.h>
@@ -31,6 +31,13 @@ struct sim_figure {
 };
 
 bool sim_figure_is_good(const struct sim_figure *figure);
+
+/* The head of a table in Markdown, and a row of it on stdout. */
+void sim_figure_print_head(void);
+void sim_figure_print(const struct sim_figure *figure);
+
+/* By a quantile of errors, beside which the simple ways' stand. */
+void sim_figure_set_errors(struct sim_figure *figure, double share, struct sim_marks *marks);
 
 /* What a goal is tried on, and who gets its figures. */
 struct sim_trial {

@@ -22,9 +22,7 @@ static struct sim_run_model star_of(const struct sim_trial *trial, size_t node_c
 static void tell_quantile(const struct sim_trial *trial, struct sim_figure figure, double share,
                           struct sim_marks *marks)
 {
-    figure.value = sim_series_quantile(&marks->ours, share);
-    figure.line = sim_series_quantile(&marks->start_end, share);
-    figure.constant = sim_series_quantile(&marks->start_only, share);
+    sim_figure_set_errors(&figure, share, marks);
     sim_trial_tell(trial, figure);
 }
 

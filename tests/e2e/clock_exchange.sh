@@ -16,9 +16,12 @@ measure() { # NAME BTL OPTIONS...
 }
 
 print_head
-measure "one clock, shared memory" vader,self "${usual[@]}"
-measure "one clock, TCP" tcp,self "${usual[@]}"
-measure "rank 0 looks each 1 ms" tcp,self "${usual[@]}" --nap 1ms
-measure "rank 0 looks each 20 ms" tcp,self "${usual[@]}" --nap 20ms
-measure "another clock, TCP" tcp,self "${all_along[@]}" --fake
-busy measure "another clock, TCP, busy cores" tcp,self "${usual[@]}" --fake
+# shellcheck disable=SC2046 # words
+{
+    measure "one clock, shared memory" vader,self "${usual[@]}" $(figures 11 150ns)
+    measure "one clock, TCP" tcp,self "${usual[@]}" $(figures 11 2us)
+    measure "rank 0 looks each 1 ms" tcp,self "${usual[@]}" --nap 1ms $(figures 13 2us 2us)
+    measure "rank 0 looks each 20 ms" tcp,self "${usual[@]}" --nap 20ms $(figures 13 2us 2us)
+    measure "another clock, TCP" tcp,self "${all_along[@]}" "${clocks[@]}" $(figures 14 1us 5us)
+    busy measure "another clock, TCP, busy cores" tcp,self "${usual[@]}" "${clocks[@]}" $(figures 12 "" 20us)
+}

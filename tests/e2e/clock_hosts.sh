@@ -20,8 +20,11 @@ measure() { # NAME OPTIONS...
 }
 
 print_head
-measure "two hosts" "${usual[@]}"
-measure "two hosts, another clock" "${all_along[@]}" --fake
-busy measure "two hosts, another clock, busy cores" "${usual[@]}" --fake
+# shellcheck disable=SC2046 # words
+{
+    measure "two hosts" "${usual[@]}" $(figures 12 "" 20us)
+    measure "two hosts, another clock" "${all_along[@]}" "${clocks[@]}" $(figures 12 "" 20us)
+    busy measure "two hosts, another clock, busy cores" "${usual[@]}" "${clocks[@]}" $(figures 12 "" 20us)
+}
 
 exit $((failures > 0))

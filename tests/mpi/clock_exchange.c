@@ -3,9 +3,14 @@
  * clock_exchange - a sidecar's and rank 0's clock code over real MPI, as two processes, where the
  * clock of the second is a fake one and its truth known.
  *
- *   mpirun -np 2 clock_exchange --name TCP --for 10s --period 100ms [--fake] [--nap 1ms]
+ *   mpirun -np 2 clock_exchange --name TCP --for 10s --period 100ms [--fake [--clocks 10]] [--nap 1ms]
+ *                                  [--mark 12 [--p99 1us] [--max 5us]]
  *
- * Rank 1 prints a row of a table (tests/clocksim/marks.h). "not good: " stands before it, the exit code is
+ * With more clocks than one the further ones are made afterwards, of the moments at which the one was read: they differ in
+ * offset, rate and what changes it, and all have met the same network.
+ *
+ * Rank 1 prints a row of a table (tests/clocksim/marks.h), before it with --mark those of another (goal.h), beside the
+ * limits that are given; those do not judge the run. "not good: " stands before it, the exit code is
  * 1 and stderr says why, where the truth is outside a burst's interval, or outside the guaranteed bound at
  * any moment between the first burst and the last; where the clock was not measured; or where, with naps
  * of 10 ms or more, rank 0 has slept within bursts.
@@ -24,7 +29,8 @@
 #include "common/options.h"
 #include "common/run_message.h"
 #include "common/transport.h"
-#include "tests/clocksim/marks.h"
+#include "tests/clocksim/goal.h"
+#include "tests/clocksim/random.h"
 
 #define S UINT64_C(1000000000)
 #define POINTS 5000u
@@ -32,15 +38,30 @@
 #define ROUNDING_NS 2
 /* From here on half of the bursts are narrower than half of such a nap, also on a machine that is busy. */
 #define LONG_NAP_NS (S / 100)
+/* Rank 0 spins 2 ms at most for a burst; and the look that comes to more. */
+#define SPIN_MS 2.1
 
-/* A quartz that is off by much, and follows the load: as one of a server's at its worst. */
-#define FAKE_OFFSET_NS 12345678901.0
-#define FAKE_RATE 37.5e-6
-#define FAKE_WANDER 0.2e-6 /* how far the rate swings */
-#define FAKE_SWINGS 3.0    /* in the whole run */
+#define CLOCKS_MAX 100u
+#define FIRST_SEED 2001u
+
+/* A quartz that is off by much, and follows the load; zeroed: the machine's clock itself. */
+struct fake {
+    double offset_ns;
+    double rate;
+    double wander; /* how far the rate swings */
+    double swings; /* in the whole run */
+    double phase;
+};
+
+/* As one of a server's at its worst. */
+static const struct fake USUAL_FAKE = {12345678901.0, 37.5e-6, 0.2e-6, 3, 0};
 
 struct exchange_options {
     const char *name;
+    uint32_t clock_count;
+    uint32_t mark;
+    uint64_t p99_ns;
+    uint64_t max_ns;
     uint64_t duration_ns;
     uint64_t period_ns;
     uint64_t nap_ns;
@@ -60,6 +81,12 @@ static const struct rkt_option OPTIONS[] = {
      "of rank 1's host, whose time namespace shifts its clocks"},
     {"fake", 0, NULL, RKT_OPTION_FLAG, FIELD(is_fake), NULL, NULL,
      "rank 1 reads a clock of another offset, another rate, and one that changes"},
+    {"clocks", 0, NULL, RKT_OPTION_U32, FIELD(clock_count), "N", "1",
+     "judge by so many of these, 100 at most"},
+    {"mark", 0, NULL, RKT_OPTION_U32, FIELD(mark), "N", "0",
+     "print figures of this mark of common/doc/clocks.md; 0: none"},
+    {"p99", 0, NULL, RKT_OPTION_DURATION, FIELD(p99_ns), "TIME", "0s", "limit of 99 % of errors"},
+    {"max", 0, NULL, RKT_OPTION_DURATION, FIELD(max_ns), "TIME", "0s", "limit of all errors"},
 };
 
 static const struct rkt_command COMMAND = {
@@ -73,8 +100,9 @@ static const struct rkt_command COMMAND = {
 struct program {
     struct exchange_options options;
     struct rkt_transport *transport;
-    uint64_t start_ns; /* of the machine's clock */
-    struct rkt_event *exchanges;
+    uint64_t start_ns;           /* of the machine's clock */
+    struct fake fake;            /* the clock that rank 1 reads */
+    struct rkt_event *exchanges; /* by it */
     size_t exchange_count;
     size_t exchange_cap;
 };
@@ -89,33 +117,64 @@ static void must(enum rkt_status status, const struct rkt_error *err)
 
 /* ---- the clock of rank 1, and its truth ---- */
 
+static struct fake fake_of(uint32_t number)
+{
+    struct sim_random random = sim_random_of(FIRST_SEED + number, 14);
+    struct fake fake = USUAL_FAKE;
+
+    if (number == 0)
+        return fake;
+    fake.offset_ns = sim_random_uniform(&random, 1e9, 50e9);
+    fake.rate = sim_random_uniform(&random, -50e-6, 50e-6);
+    fake.wander = sim_random_uniform(&random, 0.02e-6, 0.2e-6);
+    fake.swings = sim_random_uniform(&random, 1, 4);
+    fake.phase = sim_random_uniform(&random, 0, TWO_PI);
+    return fake;
+}
+
 /* How far it is ahead of the machine's clock when that shows `machine_ns`. */
-static double shift_ns(const struct program *program, double machine_ns)
+static double shift_ns(const struct program *program, const struct fake *fake, double machine_ns)
 {
     double run_ns = machine_ns - (double)program->start_ns;
-    double swing_ns = (double)program->options.duration_ns / FAKE_SWINGS;
+    double swing_ns =
+        fake->swings > 0 ? (double)program->options.duration_ns / fake->swings : INFINITY;
 
-    if (!program->options.is_fake)
-        return 0;
-    return FAKE_OFFSET_NS + FAKE_RATE * run_ns +
-           FAKE_WANDER * swing_ns / TWO_PI * sin(TWO_PI * run_ns / swing_ns);
+    if (isinf(swing_ns))
+        return fake->offset_ns + fake->rate * run_ns;
+    return fake->offset_ns + fake->rate * run_ns +
+           fake->wander * swing_ns / TWO_PI * sin(TWO_PI * run_ns / swing_ns + fake->phase);
 }
 
 static uint64_t read_clock(void *ctx)
 {
+    const struct program *program = ctx;
     uint64_t machine_ns = rkt_now_raw_ns();
 
-    return machine_ns + (uint64_t)llround(shift_ns(ctx, (double)machine_ns));
+    return machine_ns + (uint64_t)llround(shift_ns(program, &program->fake, (double)machine_ns));
 }
 
-/* What it lacks to rank 0's when it shows `local_ns`. */
-static double truth_ns(const struct program *program, double local_ns)
+/* What the machine's clock shows when this one shows `local_ns`. */
+static double machine_ns(const struct program *program, const struct fake *fake, double local_ns)
 {
     double machine_ns = local_ns;
 
     for (int i = 0; i < 8; i++) /* each brings it 20,000 times nearer */
-        machine_ns = local_ns - shift_ns(program, machine_ns);
-    return -(shift_ns(program, machine_ns) + (double)program->options.ahead_ns);
+        machine_ns = local_ns - shift_ns(program, fake, machine_ns);
+    return machine_ns;
+}
+
+/* What it lacks to rank 0's when it shows `local_ns`. */
+static double truth_ns(const struct program *program, const struct fake *fake, double local_ns)
+{
+    return machine_ns(program, fake, local_ns) - local_ns - (double)program->options.ahead_ns;
+}
+
+static uint64_t restamped_ns(const struct program *program, const struct fake *fake,
+                             uint64_t local_ns)
+{
+    double at_ns = machine_ns(program, &program->fake, (double)local_ns);
+
+    return (uint64_t)llround(at_ns + shift_ns(program, fake, at_ns));
 }
 
 /* ---- measuring ---- */
@@ -145,6 +204,29 @@ static uint64_t reference_now_ns(void *ctx)
     return rkt_now_raw_ns();
 }
 
+static uint64_t now_cpu_ns(void)
+{
+    struct timespec now;
+
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0)
+        return 0;
+    return (uint64_t)now.tv_sec * S + (uint64_t)now.tv_nsec;
+}
+
+static void tell_figure(const struct program *program, unsigned mark, const char *what,
+                        double value, double most)
+{
+    const struct sim_figure figure = {.mark = mark,
+                                      .of = program->options.name,
+                                      .what = what,
+                                      .value = value,
+                                      .most = most,
+                                      .line = (double)NAN,
+                                      .constant = (double)NAN};
+
+    sim_figure_print(&figure);
+}
+
 static void answer(const struct program *program)
 {
     struct rkt_clock_answer *side;
@@ -152,13 +234,21 @@ static void answer(const struct program *program)
     struct rkt_error err = {0};
     bool is_good;
 
+    double longest_ms = 0;
+
     must(rkt_clock_answer_create(program->transport, reference_now_ns, NULL, &side, &err), &err);
     while (rkt_transport_receive(program->transport, RKT_TAG_CONTROL_UP, &is_good, sizeof(is_good),
                                  &arrival, &err) == RKT_AGAIN) {
+        uint64_t before_ns = now_cpu_ns();
+        bool has_served = rkt_clock_answer_step(side, &err);
+
         check_limit(program);
-        if (!rkt_clock_answer_step(side, &err))
+        longest_ms = fmax(longest_ms, (double)(now_cpu_ns() - before_ns) / 1e6);
+        if (!has_served)
             nap(program);
     }
+    if (program->options.mark > 0)
+        tell_figure(program, 7, "longest burst of rank 0, ms of a core", longest_ms, SPIN_MS);
     rkt_clock_answer_destroy(side);
 }
 
@@ -214,18 +304,27 @@ static int compare_widths(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* What is found out about the clocks of a run. */
+struct verdict {
+    struct sim_marks marks;
+    size_t burst_count;    /* of each clock */
+    uint64_t missed_count; /* bursts without the truth */
+    bool is_good;
+};
+
 /* What holds without assumption; and that both sides were awake within bursts. */
-static bool check_bursts(const struct program *program, const struct rkt_clock_bursts *bursts)
+static void check_bursts(const struct program *program, const struct fake *fake,
+                         const struct rkt_clock_bursts *bursts, struct verdict *verdict)
 {
     int64_t *widths = calloc(bursts->count + 1, sizeof(*widths));
     uint64_t outside_count = 0;
-    bool is_good, is_awake;
+    bool is_awake;
 
     if (!widths)
         exit(1);
     for (size_t k = 0; k < bursts->count; k++) {
         const struct rkt_clock_burst *burst = &bursts->items[k];
-        double truth = truth_ns(program, (double)burst->local_ns);
+        double truth = truth_ns(program, fake, (double)burst->local_ns);
 
         widths[k] = burst->upper_ns - burst->lower_ns;
         outside_count += truth < (double)burst->lower_ns - ROUNDING_NS ||
@@ -235,12 +334,14 @@ static bool check_bursts(const struct program *program, const struct rkt_clock_b
     is_awake = program->options.nap_ns < LONG_NAP_NS ||
                (uint64_t)widths[bursts->count / 2] < program->options.nap_ns / 2;
     free(widths);
-    is_good = complain("bursts without the truth", outside_count, 0);
-    is_good &= complain("bursts that contradict themselves", bursts->empty_count, 0);
-    return complain("half of the bursts are narrower than half a nap", is_awake, true) && is_good;
+    verdict->missed_count += outside_count;
+    verdict->is_good &= complain("bursts without the truth", outside_count, 0);
+    verdict->is_good &= complain("bursts that contradict themselves", bursts->empty_count, 0);
+    verdict->is_good &= complain("half of the bursts are narrower than half a nap", is_awake, true);
 }
 
-static void add_points(const struct program *program, const struct rkt_clock_bursts *bursts,
+static void add_points(const struct program *program, const struct fake *fake,
+                       const struct rkt_clock_node *node, const struct rkt_clock_bursts *bursts,
                        const struct rkt_align_info *align, struct sim_marks *marks)
 {
     double first_ns = (double)bursts->items[0].local_ns;
@@ -248,55 +349,107 @@ static void add_points(const struct program *program, const struct rkt_clock_bur
     struct rkt_clock_map *map;
     struct rkt_error err = {0};
     struct sim_line line;
-    bool has_line = sim_line_make(program->exchanges, program->exchange_count, &line);
+    bool has_line = sim_line_make(node->exchanges, node->exchange_count, &line);
 
     must(rkt_clock_map_create(RKT_CLOCK_MONOTONIC_RAW, NULL, 0, align, &map, &err), &err);
     for (size_t i = 0; i <= POINTS; i++) {
         double local_ns = floor(first_ns + span_ns * (double)i / POINTS);
 
         sim_marks_add_point(marks, map, has_line ? &line : NULL, local_ns,
-                            truth_ns(program, local_ns));
+                            truth_ns(program, fake, local_ns));
     }
     rkt_clock_map_destroy(map);
 }
 
-static bool judge(const struct program *program)
+/* `exchanges`: as this clock stamped them. */
+static void judge_clock(const struct program *program, const struct fake *fake,
+                        const struct rkt_event *exchanges, struct verdict *verdict)
 {
     static const struct rkt_clock_params PARAMS = RKT_CLOCK_PARAMS_USUAL;
     const struct rkt_clock_node nodes[2] = {{.source = 0},
                                             {.source = 1,
                                              .clock_group = 1,
-                                             .exchanges = program->exchanges,
+                                             .exchanges = exchanges,
                                              .exchange_count = program->exchange_count}};
     const struct rkt_align_info *align;
     struct rkt_clock_bursts bursts;
     struct rkt_clock_tree *tree;
-    struct sim_marks marks = {0};
     struct rkt_arena arena;
     struct rkt_error err = {0};
-    bool is_good;
 
     rkt_arena_init(&arena, (size_t)64 << 20);
-    must(rkt_clock_bursts_make(program->exchanges, program->exchange_count, 0, &arena, &bursts,
-                               &err),
-         &err);
+    must(rkt_clock_bursts_make(exchanges, program->exchange_count, 0, &arena, &bursts, &err), &err);
     must(rkt_clock_tree_create(nodes, 2, 0, &PARAMS, &tree, &err), &err);
     must(rkt_clock_tree_align(tree, 1, &align, &err), &err);
-    is_good = check_bursts(program, &bursts);
-    is_good &= complain("state of the alignment", align->state, RKT_ALIGN_MEASURED);
-    if (align->state == RKT_ALIGN_MEASURED && bursts.count > 0) {
-        add_points(program, &bursts, align, &marks);
-        is_good &= complain("points outside the bound", marks.outside_count, 0);
-        printf("%s", is_good ? "" : "not good: ");
-        sim_marks_print(&marks, program->options.name);
-        printf(" %zu | %.1f |\n", bursts.count,
-               (double)program->exchange_count / (double)bursts.count);
-        (void)fflush(stdout);
-    }
-    sim_marks_release(&marks);
+    check_bursts(program, fake, &bursts, verdict);
+    verdict->is_good &= complain("state of the alignment", align->state, RKT_ALIGN_MEASURED);
+    if (align->state == RKT_ALIGN_MEASURED && bursts.count > 0)
+        add_points(program, fake, &nodes[1], &bursts, align, &verdict->marks);
+    verdict->burst_count = bursts.count;
     rkt_clock_tree_destroy(tree);
     rkt_arena_release(&arena);
-    return is_good;
+}
+
+static void judge_clocks(const struct program *program, struct verdict *verdict)
+{
+    struct rkt_event *made = calloc(program->exchange_count + 1, sizeof(*made));
+
+    if (!made)
+        exit(1);
+    judge_clock(program, &program->fake, program->exchanges, verdict);
+    for (uint32_t n = 1; n < program->options.clock_count; n++) {
+        struct fake fake = fake_of(n);
+
+        for (size_t i = 0; i < program->exchange_count; i++) {
+            made[i] = program->exchanges[i];
+            made[i].start_ns = restamped_ns(program, &fake, made[i].start_ns);
+            made[i].end_ns = restamped_ns(program, &fake, made[i].end_ns);
+        }
+        judge_clock(program, &fake, made, verdict);
+    }
+    free(made);
+}
+
+static void tell_figures(const struct program *program, struct verdict *verdict)
+{
+    const struct exchange_options *options = &program->options;
+    struct sim_figure figure = {.mark = options->mark, .of = options->name};
+
+    if (options->p99_ns > 0) {
+        figure.what = "error p99, us";
+        figure.most = (double)options->p99_ns / 1000;
+        sim_figure_set_errors(&figure, 0.99, &verdict->marks);
+        sim_figure_print(&figure);
+    }
+    if (options->max_ns > 0) {
+        figure.what = "error max, us";
+        figure.most = (double)options->max_ns / 1000;
+        sim_figure_set_errors(&figure, 1, &verdict->marks);
+        sim_figure_print(&figure);
+    }
+    tell_figure(program, options->mark, "bursts without the truth", (double)verdict->missed_count,
+                0);
+    tell_figure(program, options->mark, "points outside the bound",
+                (double)verdict->marks.outside_count, 0);
+}
+
+static bool judge(const struct program *program)
+{
+    struct verdict verdict = {.is_good = true};
+
+    judge_clocks(program, &verdict);
+    verdict.is_good &= complain("points outside the bound", verdict.marks.outside_count, 0);
+    if (program->options.mark > 0)
+        tell_figures(program, &verdict);
+    if (verdict.marks.point_count > 0) {
+        printf("%s", verdict.is_good ? "" : "not good: ");
+        sim_marks_print(&verdict.marks, program->options.name);
+        printf(" %zu | %.1f |\n", verdict.burst_count,
+               (double)program->exchange_count / (double)verdict.burst_count);
+        (void)fflush(stdout);
+    }
+    sim_marks_release(&verdict.marks);
+    return verdict.is_good;
 }
 
 /* ---- the end ---- */
@@ -352,10 +505,15 @@ int main(int argc, char **argv)
     bool is_good = true;
     enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &program.options, &next, &err);
 
+    if (status == RKT_OK && (program.options.clock_count > CLOCKS_MAX ||
+                             (program.options.clock_count > 1 && !program.options.is_fake)))
+        status = rkt_fail(&err, RKT_ERR_INVALID, "--clocks are fake ones, %u at most", CLOCKS_MAX);
     if (status != RKT_OK)
         return rkt_command_exit(&COMMAND, status, &err);
     must(rkt_transport_mpi_create(&program.transport, &err), &err);
     program.start_ns = rkt_now_raw_ns();
+    if (program.options.is_fake)
+        program.fake = fake_of(0);
     if (rkt_transport_size(program.transport) != 2) {
         (void)fprintf(stderr, "clock_exchange: mpirun -np 2, please\n");
         return RKT_EXIT_WRONG_USE;
