@@ -7,66 +7,9 @@
 #include "analysis/measure.h"
 #include "analysis/time_sort.h"
 #include "fake_run.h"
+#include "lane_run.h"
 #include "rkt_random.h"
 #include "rkt_test.h"
-
-#define US INT64_C(1000)
-#define MAIN 1
-#define STREAM 7
-#define COPY_STREAM 9
-
-static void compute(struct fake_run *run, int64_t launch_us, int64_t start_us, int64_t end_us)
-{
-    (void)fake_add_work(run, 0,
-                        (struct fake_work){.work_class = RKT_WORK_COMPUTE,
-                                           .name = "gemm",
-                                           .stream_id = STREAM,
-                                           .start_ns = start_us * US,
-                                           .end_ns = end_us * US,
-                                           .launch_ns = launch_us * US});
-}
-
-static void copy(struct fake_run *run, uint32_t stream_id, int64_t launch_us, int64_t start_us,
-                 int64_t end_us)
-{
-    (void)fake_add_work(run, 0,
-                        (struct fake_work){.work_class = RKT_WORK_COPY,
-                                           .name = "copy",
-                                           .stream_id = stream_id,
-                                           .start_ns = start_us * US,
-                                           .end_ns = end_us * US,
-                                           .launch_ns = launch_us * US});
-}
-
-static uint32_t all_reduce(struct fake_run *run, int64_t launch_us, int64_t start_us,
-                           int64_t end_us)
-{
-    return fake_add_work(run, 0,
-                         (struct fake_work){.work_class = RKT_WORK_COMM,
-                                            .name = "ncclDevKernel_AllReduce",
-                                            .stream_id = 20,
-                                            .start_ns = start_us * US,
-                                            .end_ns = end_us * US,
-                                            .launch_ns = launch_us * US});
-}
-
-/* Everything in one step from 0 on, which the window of `end_us` is. */
-static const struct rkt_step_result *find(struct fake_run *run, int64_t end_us)
-{
-    struct rkt_rank_result *rank = &run->result.ranks[0];
-    struct rkt_error err;
-
-    if (rank->step_count == 0) {
-        (void)fake_add_step(run, 0, 0, end_us * US);
-        for (size_t i = 0; i < rank->trace->work_count; i++)
-            rank->trace->works[i].step = 0;
-    }
-    assert_rkt_ok(rkt_find_arrivals(rank->trace, &err), err);
-    assert_rkt_ok(rkt_activity_create(rank->trace, &rank->activity, &err), err);
-    assert_rkt_ok(rkt_lane_find(rank->trace, rank, &err), err);
-    rkt_measure_end(rank);
-    return &rank->steps[0];
-}
 
 struct expected {
     enum rkt_replay_kind kind;
@@ -103,12 +46,12 @@ static void queued_collectives_are_waited_for_from_when_nothing_else_is_left(voi
 
     (void)state;
     fake_run_init(&run, 1);
-    compute(&run, 1, 0, 10); /* a launch record that comes late does no harm */
-    compute(&run, 3, 10, 20);
-    (void)all_reduce(&run, 2, 10, 40);
-    (void)all_reduce(&run, 4, 40, 50);
-    compute(&run, 5, 55, 70);
-    step = find(&run, 70);
+    lane_compute(&run, 1, 0, 10); /* a launch record that comes late does no harm */
+    lane_compute(&run, 3, 10, 20);
+    (void)lane_all_reduce(&run, 2, 10, 40);
+    (void)lane_all_reduce(&run, 4, 40, 50);
+    lane_compute(&run, 5, 55, 70);
+    step = lane_find(&run, 70);
     assert_lane(&run, ITEMS, 4);
     assert_int_equal(step->own_work_ns, 40 * US);
     assert_int_equal(step->own_by_cause_ns[RKT_CAUSE_COMPUTE], 35 * US);
@@ -124,94 +67,14 @@ static void a_host_that_launches_late_holds_itself_up(void **state)
 
     (void)state;
     fake_run_init(&run, 1);
-    compute(&run, 1, 0, 10);
-    (void)all_reduce(&run, 2, 10, 40);
-    compute(&run, 45, 50, 70); /* launched when the AllReduce was over: it did not wait for it */
-    step = find(&run, 70);
+    lane_compute(&run, 1, 0, 10);
+    (void)lane_all_reduce(&run, 2, 10, 40);
+    lane_compute(&run, 45, 50,
+                 70); /* launched when the AllReduce was over: it did not wait for it */
+    step = lane_find(&run, 70);
     assert_lane(&run, ITEMS, 2);
     assert_int_equal(step->own_by_cause_ns[RKT_CAUSE_HOST], 35 * US);
     assert_int_equal(step->own_by_cause_ns[RKT_CAUSE_LAUNCH], 1 * US);
-    fake_run_release(&run);
-}
-
-/* The item's part of what the replay lets the host hold up; us. */
-static void assert_host(const struct fake_run *run, size_t at, struct rkt_replay_host want_us,
-                        int64_t idle_us)
-{
-    const struct rkt_lane_item *item = &run->traces[0].lane[at];
-
-    if (item->host.bound_ns != want_us.bound_ns * US || item->host.own_ns != want_us.own_ns * US ||
-        item->host.lead_ns != want_us.lead_ns * US || item->host.wait_ns != want_us.wait_ns * US ||
-        item->host.wait_back != want_us.wait_back || item->host_idle_ns != idle_us * US)
-        fail_msg("item %zu: bound %lld, own %lld, lead %lld, wait %lld after %u, idle %lld", at,
-                 (long long)item->host.bound_ns, (long long)item->host.own_ns,
-                 (long long)item->host.lead_ns, (long long)item->host.wait_ns, item->host.wait_back,
-                 (long long)item->host_idle_ns);
-}
-
-/*
- *     launches    1    15          35        60 (before: in a blocking call from 42 to 55)
- *     compute     |==2..20==|==20..30==|        |==38..50==|           |==65..70==|
- *     marks                                  P 36           E                       E
- */
-static void a_host_is_where_it_launched_last(void **state)
-{
-    struct fake_run run;
-
-    (void)state;
-    fake_run_init(&run, 1);
-    (void)fake_add_step(&run, 0, 0, 50 * US);
-    (void)fake_add_step(&run, 0, 50 * US, 70 * US);
-    compute(&run, 1, 2, 20);
-    compute(&run, 15, 20, 30);
-    compute(&run, 35, 38, 50);
-    (void)all_reduce(&run, 35, 37, 45); /* ready when it is launched, at 36 */
-    compute(&run, 60, 65, 70);
-    fake_add_call(&run, 0, RKT_CALL_BLOCKING, "cudaDeviceSynchronize", 42 * US, 55 * US);
-    for (size_t i = 0; i < 4; i++)
-        run.traces[0].works[i].step = 0;
-    run.traces[0].works[4].step = 1;
-    assert_int_equal(
-        rkt_time_sort(run.traces[0].works, 5, sizeof(struct rkt_work), RKT_BY_START_END), RKT_OK);
-    (void)find(&run, 70);
-    assert_int_equal(run.traces[0].lane_count, 3);
-    /* nothing is known of where the host was before; at 36 it had launched the AllReduce */
-    assert_int_equal(run.traces[0].lane[0].host.bound_ns, RKT_REPLAY_UNKNOWN);
-    assert_int_equal(run.traces[0].lane[0].host.lead_ns, 0);
-    /* the third kernel: launched 1 us before the AllReduce was, at least 1 us ahead, and 12 us long */
-    assert_host(&run, 1, (struct rkt_replay_host){.bound_ns = -1 + 1 + 12, .lead_ns = 14}, 0);
-    /* the last: 24 us after, of which it worked 11, 5 us ahead; it waited until 5 us after the item before */
-    assert_host(&run, 2,
-                (struct rkt_replay_host){.bound_ns = 11 + 5 - 15 + 20,
-                                         .own_ns = 11,
-                                         .lead_ns = 10,
-                                         .wait_ns = 5 + 5,
-                                         .wait_back = 1},
-                0);
-    fake_run_release(&run);
-}
-
-/* metrics.md, "Own work": a step of 10, and one of 6 that is launched 24 after it. */
-static void what_a_host_does_between_two_launches_bounds_its_lane(void **state)
-{
-    struct fake_run run;
-
-    (void)state;
-    fake_run_init(&run, 1);
-    (void)fake_add_step(&run, 0, 0, 13 * US);
-    (void)fake_add_step(&run, 0, 13 * US, 33 * US);
-    compute(&run, 0, 0, 1); /* before the first work nothing is known of the host */
-    compute(&run, 1, 3, 13);
-    compute(&run, 25, 27, 33);
-    run.traces[0].works[0].step = run.traces[0].works[1].step = 0;
-    run.traces[0].works[2].step = 1;
-    (void)find(&run, 33);
-    assert_int_equal(run.traces[0].lane_count, 2);
-    assert_int_equal(rkt_lane_own_ns(&run.traces[0].lane[1]), 20 * US);
-    /* of the idle time 1 is from the launch's end to the kernel's start, which is no host's */
-    assert_host(&run, 1,
-                (struct rkt_replay_host){.bound_ns = 24 + 2 + 6, .own_ns = 24, .lead_ns = 33 - 25},
-                13);
     fake_run_release(&run);
 }
 
@@ -224,11 +87,11 @@ static void a_host_that_waited_for_it_does_not(void **state)
 
     (void)state;
     fake_run_init(&run, 1);
-    compute(&run, 1, 0, 10);
-    (void)all_reduce(&run, 2, 10, 40);
+    lane_compute(&run, 1, 0, 10);
+    (void)lane_all_reduce(&run, 2, 10, 40);
     fake_add_call(&run, 0, RKT_CALL_BLOCKING, "cudaDeviceSynchronize", 5 * US, 43 * US);
-    compute(&run, 45, 50, 70);
-    step = find(&run, 70);
+    lane_compute(&run, 45, 50, 70);
+    step = lane_find(&run, 70);
     assert_lane(&run, ITEMS, 3);
     assert_int_equal(step->own_by_cause_ns[RKT_CAUSE_SYNC], 5 * US); /* 40 to 45: call and tail */
     fake_run_release(&run);
@@ -243,12 +106,12 @@ static void copies_between_kernels_are_of_the_lane_and_others_run_beside_it(void
 
     (void)state;
     fake_run_init(&run, 1);
-    compute(&run, 1, 0, 10);
-    (void)all_reduce(&run, 2, 10, 40);
-    copy(&run, COPY_STREAM, 3, 20, 30); /* the next batch, while the lane waits */
-    copy(&run, STREAM, 4, 40, 50);      /* of the loss, which waits for the AllReduce, too */
-    compute(&run, 5, 50, 70);
-    step = find(&run, 70);
+    lane_compute(&run, 1, 0, 10);
+    (void)lane_all_reduce(&run, 2, 10, 40);
+    lane_copy(&run, COPY_STREAM, 3, 20, 30); /* the next batch, while the lane waits */
+    lane_copy(&run, STREAM, 4, 40, 50);      /* of the loss, which waits for the AllReduce, too */
+    lane_compute(&run, 5, 50, 70);
+    step = lane_find(&run, 70);
     assert_lane(&run, ITEMS, 3);
     assert_int_equal(step->own_by_cause_ns[RKT_CAUSE_COPY], 10 * US);
     fake_run_release(&run);
@@ -266,10 +129,10 @@ static void work_after_the_twenty_microseconds_did_not_wait(void **state)
         struct fake_run run;
 
         fake_run_init(&run, 1);
-        compute(&run, 1, 0, 10);
-        (void)all_reduce(&run, 2, 10, 40);
-        compute(&run, 3, CASES[i].start_us, 90);
-        (void)find(&run, 90);
+        lane_compute(&run, 1, 0, 10);
+        (void)lane_all_reduce(&run, 2, 10, 40);
+        lane_compute(&run, 3, CASES[i].start_us, 90);
+        (void)lane_find(&run, 90);
         if (run.traces[0].lane_count != (CASES[i].waits ? 3 : 2))
             fail_msg("start at %lld", (long long)CASES[i].start_us);
         fake_run_release(&run);
@@ -288,16 +151,16 @@ static void each_step_ends_once_and_work_belongs_to_where_it_was_launched(void *
 
     (void)state;
     fake_run_init(&run, 1);
-    compute(&run, 1, 0, 10);
-    (void)all_reduce(&run, 2, 10, 40);
-    compute(&run, 11, 40, 60);
+    lane_compute(&run, 1, 0, 10);
+    (void)lane_all_reduce(&run, 2, 10, 40);
+    lane_compute(&run, 11, 40, 60);
     rank = &run.result.ranks[0];
     (void)fake_add_step(&run, 0, 0, 40 * US);
     (void)fake_add_step(&run, 0, 40 * US, 60 * US);
     (void)fake_add_step(&run, 0, 60 * US, 60 * US); /* nothing was launched in it */
     rank->trace->works[0].step = rank->trace->works[1].step = 0;
     rank->trace->works[2].step = 1;
-    (void)find(&run, 0);
+    (void)lane_find(&run, 0);
     assert_lane(&run, ITEMS, 5);
     assert_int_equal(rank->steps[0].own_work_ns, 10 * US);
     assert_int_equal(rank->steps[1].own_work_ns, 20 * US);
@@ -313,8 +176,8 @@ static void long_work_is_several_items(void **state)
 
     (void)state;
     fake_run_init(&run, 1);
-    compute(&run, 1, 0, long_us);
-    step = find(&run, long_us);
+    lane_compute(&run, 1, 0, long_us);
+    step = lane_find(&run, long_us);
     assert_int_equal(run.traces[0].lane_count, 3); /* 2^32 ns each */
     assert_int_equal(run.traces[0].lane[0].kind, RKT_REPLAY_WORK);
     assert_int_equal(run.traces[0].lane[2].kind, RKT_REPLAY_STEP_END);
@@ -334,7 +197,7 @@ static void nothing_recorded_is_a_lane_of_nothing(void **state)
     (void)state;
     fake_run_init(&run, 1);
     run.traces[0].has_gpu = true;
-    (void)find(&run, 0);
+    (void)lane_find(&run, 0);
     assert_lane(&run, ITEMS, 1);
     fake_run_release(&run);
 }
@@ -363,7 +226,7 @@ static void without_gpu_records_buckets_and_marks_make_the_lane(void **state)
     fake_add_range(&run, 0, RKT_RANGE_OPTIMIZER, "", 80 * US, 90 * US);
     fake_add_bucket(&run, 0, 0, 0, 40 * US, 55 * US);
     fake_add_bucket(&run, 0, 0, 1, 60 * US, 75 * US);
-    step = find(&run, 100);
+    step = lane_find(&run, 100);
     assert_lane(&run, ITEMS, 4);
     assert_int_equal(step->own_by_cause_ns[RKT_CAUSE_INPUT], 10 * US);
     assert_int_equal(step->own_by_cause_ns[RKT_CAUSE_COMPUTE], (60 - 22) * US);
@@ -388,12 +251,12 @@ static void add_random_work(struct rkt_random *random, struct fake_run *run, int
 
     launch = launch > 0 ? launch : 1;
     if (kind < 3)
-        compute(run, launch, start, end);
+        lane_compute(run, launch, start, end);
     else if (kind < 5)
-        (void)all_reduce(run, launch, start, end);
+        (void)lane_all_reduce(run, launch, start, end);
     else
-        copy(run, rkt_random_below(random, 2) ? STREAM : COPY_STREAM, launch, start * (TICK / US),
-             end * (TICK / US));
+        lane_copy(run, rkt_random_below(random, 2) ? STREAM : COPY_STREAM, launch,
+                  start * (TICK / US), end * (TICK / US));
 }
 
 static bool is_on_lane(const struct rkt_rank_trace *trace, const struct rkt_work *work)
@@ -461,7 +324,7 @@ static void random_lanes_agree_with_every_instant(void **state)
         assert_int_equal(
             rkt_time_sort(trace->works, trace->work_count, sizeof(*trace->works), RKT_BY_START_END),
             RKT_OK);
-        step = find(&run, TICKS);
+        step = lane_find(&run, TICKS);
         for (size_t i = 0; i < trace->work_count; i++) {
             const struct rkt_work *work = &trace->works[i];
             int64_t at_ns =
@@ -566,7 +429,7 @@ static void random_lanes_and_hosts_replay_as_they_were(void **state)
         assert_int_equal(
             rkt_time_sort(run.traces[0].works, WORKS, sizeof(struct rkt_work), RKT_BY_START_END),
             RKT_OK);
-        (void)find(&run, INT64_C(2) * TICKS);
+        (void)lane_find(&run, INT64_C(2) * TICKS);
         assert_as_it_was(&run, seed);
         for (size_t i = 0; i < run.traces[0].lane_count; i++) {
             idle_count += run.traces[0].lane[i].host_idle_ns > 0;
@@ -582,8 +445,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queued_collectives_are_waited_for_from_when_nothing_else_is_left),
         cmocka_unit_test(a_host_that_launches_late_holds_itself_up),
-        cmocka_unit_test(a_host_is_where_it_launched_last),
-        cmocka_unit_test(what_a_host_does_between_two_launches_bounds_its_lane),
         cmocka_unit_test(a_host_that_waited_for_it_does_not),
         cmocka_unit_test(copies_between_kernels_are_of_the_lane_and_others_run_beside_it),
         cmocka_unit_test(work_after_the_twenty_microseconds_did_not_wait),
