@@ -174,14 +174,20 @@ static bool has_excess(const struct judge *judge, const int64_t *excess_ns, size
     return rkt_is_beyond_chance(judge->room, judge->row_count, alike);
 }
 
-/* In over half of the steps the gain is worth a look, its median is more than noise, and the work that it
- * is for, too. */
+/* In over half of the steps the gain is worth a look, and the work that it is for is beyond chance. */
 static bool is_usual(const struct judge *judge, size_t candidate, size_t usual_count)
 {
     return judge->row_count >= RKT_STRAGGLER_STEPS_MIN && usual_count * 2 > judge->row_count &&
-           judge->stats[candidate].is_more_than_noise &&
            (has_excess(judge, judge->runs->own_excess_ns, candidate) ||
             has_excess(judge, judge->runs->host_excess_ns, candidate));
+}
+
+/* The gain's median is more than noise; or, whatever it varies by, so often the largest of all ranks' is no
+ * chance. */
+static bool is_more_than_noise(const struct judge *judge, uint32_t rank, size_t largest_count)
+{
+    return judge->stats[rank].is_more_than_noise ||
+           rkt_is_persistent(largest_count, judge->row_count, judge->steps->compared_count);
 }
 
 static void name_rank(const struct judge *judge, struct rkt_straggler *straggler)
@@ -202,7 +208,9 @@ static void name_rank(const struct judge *judge, struct rkt_straggler *straggler
             named += step->rank == r && step->is_named;
         }
         is_persistent = rkt_is_persistent(named, judge->row_count, judge->steps->compared_count);
-        if (usual <= best_usual || !(is_persistent || is_usual(judge, r, usual)) ||
+        if (usual <= best_usual ||
+            !(is_persistent ||
+              (is_usual(judge, r, usual) && is_more_than_noise(judge, r, usual))) ||
             !is_worth_telling(judge, r))
             continue;
         best_usual = usual;
@@ -251,7 +259,7 @@ static size_t best_group(const struct judge *judge)
     for (size_t g = 0; g < judge->groups->count; g++) {
         const struct rkt_gain_stats *stats = &judge->stats[rank_count + g];
 
-        if (stats->step_count > 0 && stats->mean_ns >= most_ns &&
+        if (stats->step_count > 0 && stats->mean_ns >= most_ns && stats->is_more_than_noise &&
             is_usual(judge, rank_count + g, usual_of_group(judge, rank_count + g)) &&
             is_worth_telling(judge, rank_count + g) &&
             is_mostly_more_than_a_rank(judge, rank_count + g)) {

@@ -253,6 +253,26 @@ static void a_tensor_parallel_wait_is_not_blamed_on_its_victim(void **state)
     fake_job_release(&job);
 }
 
+/* Rank 2 is always late, the others in turn: what it costs varies by more than that, but it is never another. */
+static void who_holds_up_every_step_is_named_whatever_the_others_hide_of_it(void **state)
+{
+    struct fake_job job;
+
+    (void)state;
+    fake_job_init_data_parallel(&job, 4);
+    for (int s = 0; s < STEPS; s++) {
+        const int64_t late_us[ALL_MAX] = {s % 3 == 1 ? 1000 : 0, 0, 2000, s % 3 == 2 ? 1800 : 0};
+
+        fake_job_data_parallel_step(&job, 0, late_us);
+    }
+    fake_job_find(&job);
+    fake_job_assert_replayed(&job);
+    assert_true(job.run.result.straggler.is_found);
+    assert_int_equal(job.run.result.straggler.rank, 2);
+    assert_int_equal(job.run.result.straggler.step_count, STEPS);
+    fake_job_release(&job);
+}
+
 /* Tokens are dealt out, worked on and given back, twice; rank 2 has the expert that most of the first go to,
  * rank 1 one that gets a few more of the second. */
 static void a_hot_expert_gains_what_its_peers_do_not_have(void **state)
@@ -478,6 +498,7 @@ int main(void)
         cmocka_unit_test(the_critical_path_runs_through_the_late_rank_and_the_transfers),
         cmocka_unit_test(a_delay_that_others_hide_gains_what_is_left_of_it),
         cmocka_unit_test(a_tensor_parallel_wait_is_not_blamed_on_its_victim),
+        cmocka_unit_test(who_holds_up_every_step_is_named_whatever_the_others_hide_of_it),
         cmocka_unit_test(a_hot_expert_gains_what_its_peers_do_not_have),
         cmocka_unit_test(a_slow_stage_of_a_pipeline_is_named),
         cmocka_unit_test(a_step_that_is_late_once_is_named_and_no_more),
