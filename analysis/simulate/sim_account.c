@@ -3,40 +3,44 @@
 
 #include <stdlib.h>
 
-struct computes {
-    const struct rkt_sim_span *items;
-    size_t count;
-};
-
 static int64_t later(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
 /* The part of [start, end) in which compute runs. */
-static int64_t overlap_ns(const struct computes *computes, struct rkt_sim_span span)
+static int64_t overlap_ns(const struct rkt_sim_log *log, struct rkt_sim_span span)
 {
     int64_t sum_ns = 0;
 
-    for (size_t i = 0; i < computes->count; i++) {
-        const struct rkt_sim_span *compute = &computes->items[i];
-        int64_t from_ns = later(span.start_ns, compute->start_ns);
-        int64_t to_ns = compute->end_ns < span.end_ns ? compute->end_ns : span.end_ns;
+    for (size_t i = 0; i < log->work_count; i++) {
+        const struct rkt_sim_span *run = &log->works[i].run;
+        int64_t from_ns = later(span.start_ns, run->start_ns);
+        int64_t to_ns = run->end_ns < span.end_ns ? run->end_ns : span.end_ns;
 
-        if (to_ns > from_ns)
+        if (to_ns > from_ns && rkt_sim_is_compute(log->works[i].name))
             sum_ns += to_ns - from_ns;
     }
     return sum_ns;
 }
 
-static void add_bucket(const struct computes *computes, struct rkt_sim_span span,
+/* Of compute; that of none: where the span ends. */
+static int64_t last_end_ns(const struct rkt_sim_log *log, struct rkt_sim_span span)
+{
+    for (size_t i = log->work_count; i > 0; i--) {
+        if (rkt_sim_is_compute(log->works[i - 1].name))
+            return log->works[i - 1].run.end_ns;
+    }
+    return span.end_ns;
+}
+
+static void add_bucket(const struct rkt_sim_log *log, struct rkt_sim_span span,
                        struct rkt_sim_step *truth)
 {
-    int64_t backward_end_ns =
-        computes->count > 0 ? computes->items[computes->count - 1].end_ns : span.end_ns;
+    int64_t backward_end_ns = last_end_ns(log, span);
 
     truth->buckets_ns += span.end_ns - span.start_ns;
-    truth->hidden_ns += overlap_ns(computes, span);
+    truth->hidden_ns += overlap_ns(log, span);
     truth->tail_ns += later(span.end_ns, backward_end_ns) - later(span.start_ns, backward_end_ns);
 }
 
@@ -65,11 +69,9 @@ static struct rkt_sim_span next_of_union(struct rkt_sim_span span, int64_t *from
     return span;
 }
 
-void rkt_sim_account(const struct rkt_sim_span *computes, size_t compute_count,
-                     struct rkt_sim_meeting *meetings, size_t meeting_count,
-                     struct rkt_sim_step *truth)
+void rkt_sim_account(const struct rkt_sim_log *log, struct rkt_sim_meeting *meetings,
+                     size_t meeting_count, struct rkt_sim_step *truth)
 {
-    const struct computes compute = {computes, compute_count};
     int64_t end_ns = INT64_MIN;
 
     qsort(meetings, meeting_count, sizeof(*meetings), compare_starts);
@@ -77,9 +79,9 @@ void rkt_sim_account(const struct rkt_sim_span *computes, size_t compute_count,
         struct rkt_sim_span span = next_of_union(meetings[i].span, &end_ns);
 
         truth->comm_ns += span.end_ns - span.start_ns;
-        truth->overlap_ns += overlap_ns(&compute, span);
+        truth->overlap_ns += overlap_ns(log, span);
         if (meetings[i].is_bucket)
-            add_bucket(&compute, meetings[i].span, truth);
+            add_bucket(log, meetings[i].span, truth);
     }
     end_ns = INT64_MIN;
     qsort(meetings, meeting_count, sizeof(*meetings), compare_releases);
@@ -87,6 +89,6 @@ void rkt_sim_account(const struct rkt_sim_span *computes, size_t compute_count,
         struct rkt_sim_span span = {meetings[i].release_ns, meetings[i].span.end_ns};
 
         span = next_of_union(span, &end_ns);
-        truth->transfer_ns += span.end_ns - span.start_ns - overlap_ns(&compute, span);
+        truth->transfer_ns += span.end_ns - span.start_ns - overlap_ns(log, span);
     }
 }

@@ -5,7 +5,7 @@
 /*
  * sim_account - the numbers of a step that communication has a part in, from what ran when.
  *
- * Place:   sim_rank -> [sim_account] -> sim_truth.
+ * Place:   sim_log -> [sim_account] -> sim_truth.
  * Threads: any; no state.
  */
 
@@ -17,10 +17,9 @@ struct rkt_sim_meeting {
     bool is_bucket;
 };
 
-/* All of the step but its optimizer, which runs beside no meeting. `computes` are in order and do not touch;
- * `meetings` are put in order. Adds to *truth. */
-void rkt_sim_account(const struct rkt_sim_span *computes, size_t compute_count,
-                     struct rkt_sim_meeting *meetings, size_t meeting_count,
-                     struct rkt_sim_step *truth);
+/* All of the step but its optimizer, which runs beside no meeting: `log` has not got it yet, and its works are in
+ * order. `meetings` are put in order. Adds to *truth. */
+void rkt_sim_account(const struct rkt_sim_log *log, struct rkt_sim_meeting *meetings,
+                     size_t meeting_count, struct rkt_sim_step *truth);
 
 #endif

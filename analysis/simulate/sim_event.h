@@ -46,6 +46,12 @@ enum rkt_sim_name {
 };
 const char *rkt_sim_name(unsigned name);
 
+/* Of a kernel of no collective. */
+static inline bool rkt_sim_is_compute(enum rkt_sim_name name)
+{
+    return name >= RKT_SIM_NAME_FORWARD_KERNEL && name <= RKT_SIM_NAME_EXPERT_KERNEL;
+}
+
 /* Forward runs in the main thread, backward in autograd's. */
 uint32_t rkt_sim_thread(enum rkt_sim_phase phase);
 

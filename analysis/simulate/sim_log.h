@@ -5,7 +5,7 @@
 /*
  * sim_log - what a made-up rank did in a step and when, by the model: nothing here was recorded.
  *
- * Place:   sim_rank -> [sim_log] -> sim_idle, sim_works.
+ * Place:   sim_rank -> [sim_log] -> sim_account, sim_idle, sim_works.
  * Threads: one at a time. Memory: 72 bytes for each piece of work of a step.
  */
 

@@ -29,6 +29,7 @@ struct rkt_sim_rank {
     uint32_t step;
     const int64_t *ends_ns; /* of the step's meetings, by communicator */
     size_t op;              /* the next of the plan */
+    bool is_done;
     enum rkt_sim_phase phase;
     int64_t phase_start_ns;
 
@@ -51,8 +52,6 @@ struct rkt_sim_rank {
     uint32_t post_count;              /* parts that are launched */
     uint32_t taken_count;             /* of these, those that the caller knows of */
 
-    struct rkt_sim_span *computes; /* of this step, those that touch joined */
-    size_t compute_count;
     struct rkt_sim_step truth;
 };
 
@@ -125,17 +124,6 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static void add_compute(struct rkt_sim_rank *sim, struct rkt_sim_span span)
-{
-    size_t count = sim->compute_count;
-
-    sim->truth.compute_ns += span.end_ns - span.start_ns;
-    if (count > 0 && sim->computes[count - 1].end_ns == span.start_ns)
-        sim->computes[count - 1].end_ns = span.end_ns;
-    else
-        sim->computes[sim->compute_count++] = span;
-}
-
 /* The sum over this step's faults of a kind. */
 static uint64_t fault_amount(const struct rkt_sim_rank *sim, enum rkt_fault_kind kind)
 {
@@ -166,7 +154,7 @@ static void launch(struct rkt_sim_rank *sim, enum rkt_sim_name name, int64_t len
     sim->stream_free_ns = span.end_ns;
     sim->pending_ns[sim->pending_next] = span.end_ns;
     sim->pending_next = (sim->pending_next + 1) % sim->scenario->queue_kernels;
-    add_compute(sim, span);
+    sim->truth.compute_ns += span.end_ns - span.start_ns;
     give_call(sim, RKT_SIM_NAME_LAUNCH, called_ns);
     give_correlated(sim, rkt_sim_kernel_event(name, sim->rank, RKT_SIM_STREAM, span));
     rkt_sim_log_add_work(&sim->log, (struct rkt_sim_log_work){.name = name,
@@ -401,8 +389,7 @@ static void run_meetings(struct rkt_sim_rank *sim)
         };
     }
     sim->correlation_id = last_id;
-    rkt_sim_account(sim->computes, sim->compute_count, sim->meetings, sim->plan.part_count,
-                    &sim->truth);
+    rkt_sim_account(&sim->log, sim->meetings, sim->plan.part_count, &sim->truth);
 }
 
 /* ---- steps ---- */
@@ -414,9 +401,9 @@ void rkt_sim_rank_begin_step(struct rkt_sim_rank *sim, uint32_t step, const int6
     sim->step = step;
     sim->ends_ns = ends_ns;
     sim->op = 0;
+    sim->is_done = false;
     sim->phase = RKT_SIM_PHASE_INPUT;
     sim->post_count = sim->taken_count = 0;
-    sim->compute_count = 0;
     rkt_sim_log_reset(&sim->log);
     sim->step_start_ns = sim->host_ns;
     sim->truth = (struct rkt_sim_step){.window_start_ns = sim->window_end_ns};
@@ -473,21 +460,27 @@ static bool run_op(struct rkt_sim_rank *sim, const struct rkt_sim_op *op)
     return true;
 }
 
+static void end_step(struct rkt_sim_rank *sim)
+{
+    enter_phase(sim, RKT_SIM_PHASE_INPUT);
+    give_range(sim, RKT_RANGE_STEP, sim->step_start_ns, sim->step);
+    read_gpu(sim);
+    sim->window_end_ns = sim->truth.window_end_ns = sim->stream_free_ns;
+    rkt_sim_idle_sum(&sim->log, sim->truth.window_start_ns, sim->truth.idle_ns);
+    sim->is_done = true;
+}
+
 enum rkt_status rkt_sim_rank_advance(struct rkt_sim_rank *sim, bool *is_done_out,
                                      struct rkt_error *err)
 {
     while (sim->op < sim->plan.op_count && run_op(sim, &sim->plan.ops[sim->op]))
         sim->op++;
-    *is_done_out = sim->op == sim->plan.op_count;
-    if (*is_done_out) {
-        enter_phase(sim, RKT_SIM_PHASE_INPUT);
-        give_range(sim, RKT_RANGE_STEP, sim->step_start_ns, sim->step);
-        read_gpu(sim);
-        sim->window_end_ns = sim->truth.window_end_ns = sim->stream_free_ns;
-        rkt_sim_idle_sum(&sim->log, sim->truth.window_start_ns, sim->truth.idle_ns);
-        if (sim->log.has_failed)
-            return rkt_fail(err, RKT_ERR_NOMEM, "no memory for what rank %u does", sim->rank);
-    }
+    if (sim->op == sim->plan.op_count &&
+        !sim->is_done) /* of ranks that meet, some are done before others */
+        end_step(sim);
+    *is_done_out = sim->is_done;
+    if (sim->log.has_failed)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for what rank %u does", sim->rank);
     if (sim->status != RKT_OK && err)
         *err = sim->err;
     return sim->status;
@@ -534,10 +527,6 @@ static bool allocate(struct rkt_sim_rank *sim)
 {
     const struct rkt_scenario *scenario = sim->scenario;
     size_t part_count = (size_t)sim->plan.part_count + 1;
-    size_t turn_count = 2 * (size_t)scenario->expert_layers * scenario->micro_batches;
-    size_t kernel_count = (size_t)scenario->forward_kernels + scenario->backward_kernels +
-                          scenario->optimizer_kernels + 1 +
-                          (scenario->expert_ranks > 1 ? turn_count * scenario->expert_kernels : 0);
 
     sim->pending_ns = calloc(scenario->queue_kernels, sizeof(*sim->pending_ns));
     sim->ready_ns = calloc(part_count, sizeof(*sim->ready_ns));
@@ -545,9 +534,8 @@ static bool allocate(struct rkt_sim_rank *sim)
     sim->comm_calls = calloc(part_count, sizeof(*sim->comm_calls));
     sim->comm_phases = calloc(part_count, sizeof(*sim->comm_phases));
     sim->meetings = calloc(part_count, sizeof(*sim->meetings));
-    sim->computes = calloc(kernel_count, sizeof(*sim->computes));
     return sim->pending_ns && sim->ready_ns && sim->comm_ids && sim->comm_calls &&
-           sim->comm_phases && sim->meetings && sim->computes;
+           sim->comm_phases && sim->meetings;
 }
 
 enum rkt_status rkt_sim_rank_create(const struct rkt_sim_layout *layout, uint32_t rank,
@@ -589,6 +577,5 @@ void rkt_sim_rank_destroy(struct rkt_sim_rank *sim)
     free(sim->comm_phases);
     rkt_sim_log_release(&sim->log);
     free(sim->meetings);
-    free(sim->computes);
     free(sim);
 }

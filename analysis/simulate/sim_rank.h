@@ -17,7 +17,7 @@
  * Time:    job time, ns, exact: this is the truth that clocks then show wrongly.
  * Chance:  lengths depend on seed, rank, step and kernel alone, so that a second run of one rank
  *          gives the same again.
- * Memory:  8 bytes per pending launch, 88 per kernel of a step and some 100 per meeting.
+ * Memory:  8 bytes per pending launch, 72 per kernel of a step and some 100 per meeting.
  * Threads: one per rank.
  */
 

@@ -21,8 +21,7 @@ static const char *class_name(enum rkt_sim_name name)
 {
     if (name == RKT_SIM_NAME_COPY)
         return "copy";
-    return name == RKT_SIM_NAME_COMM_KERNEL || name == RKT_SIM_NAME_LINK_KERNEL ? "comm"
-                                                                                : "compute";
+    return rkt_sim_is_compute(name) ? "compute" : "comm";
 }
 
 static void put_span(FILE *out, struct rkt_sim_span span)

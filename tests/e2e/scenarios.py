@@ -57,6 +57,7 @@ SCENARIOS = [
     clean("tensor parallel", "ranks=4", "tp=2"),
     clean("pipeline", "ranks=4", "pp=2"),
     clean("pipeline of four stages, four micro-batches", *STAGES),
+    clean("pipeline whose hosts are late", *STAGES, *TIGHT, "fault = launch-gaps amount=4ms"),
     clean("tensor, pipeline and data parallel", *GRID),
     clean("the same, windows cut, four clocks", *GRID, "cut=80ms", *CLOCKS),
     one("tensor parallel, slow kernels", [1], "compute", ["ranks=4", "tp=2"], "slow-compute rank=1 amount=8ms"),

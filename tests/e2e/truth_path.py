@@ -12,6 +12,7 @@ import collections
 from truth_tables import cause_of, host_calls, pieces_of_gap, windows_of
 
 LANE_STREAM = 7
+JOIN_NS = 20_000
 CALL_NS = 1000  # a call that waits returns so long after
 CAUSES = ("compute", "input", "host", "sync", "alloc", "copy", "launch", "other")
 
@@ -42,12 +43,13 @@ class Lane:
         self.hold_ends = [hold.end for hold in self.holds]
 
     def add_gap(self, at, work, calls, waits):
-        """What ended when the work began, or when a call of the host's ended its wait, held the lane up."""
+        """What ended as the work began, which had been launched (metrics.md: a join), or as a call of the host's ended its
+        wait, held the lane up."""
         first = bisect.bisect_right(self.met, (at, float("inf")))
         for end, start, transfer in self.met[first:]:
             if end > work.start:
                 break
-            if end == work.start or end in waits:
+            if (work.call_start < end and work.start - end < JOIN_NS) or end in waits:
                 self.add_own(at, max(at, start), work, calls)
                 self.holds.append(Hold(end, transfer))
                 at = end
