@@ -7,11 +7,8 @@
  *
  * Rank time is local time of one chosen clock per source (that of its GPU records,
  * else MONOTONIC_RAW): everything within a rank is computed in it, exactly. Other
- * clocks of the same source are mapped into it by the recorded pairs, linear between
- * neighbours; the error is the pairs' bracket, what pairs in between may be off the line that
- * were left out, and what a slew by up to 500 ppm, a step or both may have done there unseen, if
- * not in two neighbouring gaps at once. Job time adds the source's offset to the reference
- * (align_at.h).
+ * clocks of the same source are mapped into it by the recorded pairs (clock_line.h). Job time adds
+ * the source's offset to the reference (align_at.h).
  *
  * Threads: read only after build. Memory: its own.
  */
@@ -24,13 +21,6 @@
 #include "common/descriptor.h"
 #include "common/event.h"
 #include "common/status.h"
-
-/*
- * So often a sidecar reads its clocks. Pairs that it leaves out are no further than that off the line
- * between those that it keeps.
- */
-#define RKT_CLOCK_PAIR_EVERY_NS INT64_C(100000000)
-#define RKT_CLOCK_PAIR_LINE_NS 50
 
 struct rkt_clock_map;
 

@@ -141,11 +141,11 @@ struct rkt_event_shape {
     uint32_t dynamic_shared_bytes;
 };
 
-/* The other clocks at the moment start_ns; end_ns - start_ns is the bracket's width. */
+/* The other clocks at some moment from start_ns to end_ns, likely in the middle. */
 struct rkt_event_clock_pair {
     uint64_t realtime_ns;
     uint64_t monotonic_ns;
-    uint64_t tsc_ticks; /* 0: not read */
+    uint64_t tsc_ticks; /* at about that moment; 0: not read */
 };
 
 /*

@@ -18,16 +18,40 @@ static uint64_t read_tsc(void)
 #endif
 }
 
-static struct rkt_event take_once(void)
+static uint64_t middle_of(uint64_t start_ns, uint64_t end_ns)
 {
+    return start_ns + (end_ns - start_ns) / 2;
+}
+
+struct rkt_event rkt_clock_pair_of(const struct rkt_clock_readings *readings)
+{
+    const uint64_t *raw_ns = readings->raw_ns;
+    uint64_t middle_ns = middle_of(raw_ns[0], raw_ns[1]);
+    uint64_t width_ns = raw_ns[1] - raw_ns[0];
     struct rkt_event pair = {.kind = RKT_EVENT_CLOCK_PAIR, .clock_id = RKT_CLOCK_MONOTONIC_RAW};
 
-    pair.start_ns = rkt_now_raw_ns();
-    pair.clock_pair.realtime_ns = rkt_now_real_ns();
-    pair.clock_pair.monotonic_ns = rkt_clock_read_ns(CLOCK_MONOTONIC);
-    pair.clock_pair.tsc_ticks = read_tsc();
-    pair.end_ns = rkt_now_raw_ns();
+    if (width_ns < raw_ns[2] - raw_ns[1])
+        width_ns = raw_ns[2] - raw_ns[1];
+    pair.start_ns = middle_ns - width_ns / 2;
+    pair.end_ns = pair.start_ns + width_ns;
+    pair.clock_pair.realtime_ns = readings->realtime_ns;
+    pair.clock_pair.monotonic_ns =
+        readings->monotonic_ns - (middle_of(raw_ns[1], raw_ns[2]) - middle_ns);
+    pair.clock_pair.tsc_ticks = readings->tsc_ticks;
     return pair;
+}
+
+static struct rkt_event take_once(void)
+{
+    struct rkt_clock_readings readings;
+
+    readings.raw_ns[0] = rkt_now_raw_ns();
+    readings.realtime_ns = rkt_now_real_ns();
+    readings.raw_ns[1] = rkt_now_raw_ns();
+    readings.monotonic_ns = rkt_clock_read_ns(CLOCK_MONOTONIC);
+    readings.raw_ns[2] = rkt_now_raw_ns();
+    readings.tsc_ticks = read_tsc();
+    return rkt_clock_pair_of(&readings);
 }
 
 struct rkt_event rkt_clock_pair_take(void)

@@ -10,7 +10,7 @@
  * each pair since then within RKT_CLOCK_PAIR_LINE_NS, of REALTIME and of MONOTONIC. Where none
  * does any more the pair before is kept, so that a line between two kept pairs passes all those
  * left out. Since then a pair is kept after 0.2 s, 0.4 s and so on up to each ten seconds, so that a
- * rate of some seconds has two lines, which are each other's witness (clock_map.c).
+ * rate of some seconds has two lines, which are each other's witness (clock_line.h).
  *
  * Threads: one.
  */
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/clock_map.h"
+#include "common/clock_line.h"
 #include "common/event.h"
 
 /* Slopes of lines: what a clock gains on RAW, per ns. */
@@ -37,6 +37,20 @@ struct rkt_clock_pairs {
     struct rkt_pair_corridor real;
     struct rkt_pair_corridor monotonic;
 };
+
+/* RAW, REALTIME, RAW, MONOTONIC, RAW, TSC, in this order. */
+struct rkt_clock_readings {
+    uint64_t raw_ns[3];
+    uint64_t realtime_ns;
+    uint64_t monotonic_ns;
+    uint64_t tsc_ticks; /* 0: there is none */
+};
+
+/*
+ * The pair that they make: REALTIME was read somewhere in the bracket. So was MONOTONIC, less what RAW
+ * went on by in between: the bracket is as wide as the wider of both, around the first.
+ */
+struct rkt_event rkt_clock_pair_of(const struct rkt_clock_readings *readings);
 
 /* Read the clocks: the narrowest of a few tries. */
 struct rkt_event rkt_clock_pair_take(void);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "tests/clocksim/random.h"
 
 #define GRID_S 1.0
@@ -16,11 +17,20 @@
 /* On top of what a double still tells from one ns to the next. */
 #define REALTIME_NS UINT64_C(1700000000000000000)
 
+/* From then on REALTIME is slewed at another rate. */
+struct turn {
+    double at_s; /* of RAW since the start, by which the kernel slews */
+    double ns;   /* REALTIME - RAW there, without steps */
+    double slew_ppb;
+};
+
 struct sim_clock {
     struct sim_clock_model model;
     size_t grid_count;
-    double *phase_ns; /* what noise has added by each grid point; linear in between */
-    double *real_ns;  /* REALTIME - RAW likewise, without steps */
+    double *phase_ns;   /* what noise has added by each grid point; linear in between */
+    struct turn *turns; /* of REALTIME, by time; the first at 0 */
+    size_t turn_count;
+    size_t turn_cap;
     double first_ns;
     double real_first_ns;
     double skew_ppb;
@@ -67,19 +77,21 @@ static void make_phase(struct sim_clock *clock, struct sim_random *random)
 }
 
 /* ntpd: for minutes on end the clock is driven at a rate that it found, up to the limit. */
-static void make_real(struct sim_clock *clock, struct sim_random *random)
+static void make_turns(struct sim_clock *clock, struct sim_random *random)
 {
-    double slew_ppb = 0, left_s = 0, real_ns = 0;
+    struct turn turn = {0};
 
-    for (size_t i = 0; i < clock->grid_count; i++) {
-        clock->real_ns[i] = real_ns;
-        if (left_s <= 0) {
-            slew_ppb =
-                1000 * sim_random_uniform(random, -clock->model.slew_ppm, clock->model.slew_ppm);
-            left_s = sim_random_exponential(random, SLEW_PIECE_S);
-        }
-        left_s -= GRID_S;
-        real_ns += slew_ppb * GRID_S;
+    while (turn.at_s <= clock->model.duration_s) {
+        double left_s = sim_random_exponential(random, SLEW_PIECE_S);
+
+        turn.slew_ppb =
+            1000 * sim_random_uniform(random, -clock->model.slew_ppm, clock->model.slew_ppm);
+        if (!rkt_array_reserve((void **)&clock->turns, &clock->turn_cap, clock->turn_count + 1,
+                               sizeof(*clock->turns)))
+            abort();
+        clock->turns[clock->turn_count++] = turn;
+        turn.at_s += left_s;
+        turn.ns += turn.slew_ppb * left_s;
     }
 }
 
@@ -94,8 +106,7 @@ struct sim_clock *sim_clock_create(const struct sim_clock_model *model, uint64_t
     clock->model = *model;
     clock->grid_count = (size_t)(model->duration_s / GRID_S) + 3;
     clock->phase_ns = calloc(clock->grid_count, sizeof(*clock->phase_ns));
-    clock->real_ns = calloc(clock->grid_count, sizeof(*clock->real_ns));
-    if (!clock->phase_ns || !clock->real_ns)
+    if (!clock->phase_ns)
         abort();
     clock->first_ns = FIRST_NS + sim_random_uniform(&random, -APART_NS, APART_NS);
     clock->real_first_ns = sim_random_uniform(&random, -5e6, 5e6) - clock->first_ns;
@@ -110,7 +121,7 @@ struct sim_clock *sim_clock_create(const struct sim_clock_model *model, uint64_t
     clock->load_period_s = sim_random_uniform(&random, 300, 1200);
     clock->load_phase = sim_random_uniform(&random, 0, TWO_PI);
     make_phase(clock, &random);
-    make_real(clock, &random);
+    make_turns(clock, &random);
     return clock;
 }
 
@@ -119,7 +130,7 @@ void sim_clock_destroy(struct sim_clock *clock)
     if (!clock)
         return;
     free(clock->phase_ns);
-    free(clock->real_ns);
+    free(clock->turns);
     free(clock);
 }
 
@@ -131,6 +142,21 @@ static double on_grid(const double *values, size_t count, double true_s)
     if (i + 2 > count)
         i = count - 2;
     return values[i] + (values[i + 1] - values[i]) * (place - (double)i);
+}
+
+static double slewed_ns(const struct sim_clock *clock, double raw_s)
+{
+    size_t low = 0, high = clock->turn_count;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (clock->turns[middle].at_s <= raw_s)
+            low = middle;
+        else
+            high = middle;
+    }
+    return clock->turns[low].ns + clock->turns[low].slew_ppb * (raw_s - clock->turns[low].at_s);
 }
 
 static double jumped_ns(const struct sim_jump *jumps, double true_s)
@@ -172,8 +198,9 @@ uint64_t sim_clock_raw_ns(const struct sim_clock *clock, double true_s)
 
 uint64_t sim_clock_real_ns(const struct sim_clock *clock, double true_s)
 {
-    double ahead_ns = clock->real_first_ns + on_grid(clock->real_ns, clock->grid_count, true_s) +
-                      jumped_ns(clock->model.steps, true_s);
+    double raw_s = (sim_clock_at(clock, true_s) - clock->first_ns) / 1e9;
+    double ahead_ns =
+        clock->real_first_ns + slewed_ns(clock, raw_s) + jumped_ns(clock->model.steps, true_s);
 
     return REALTIME_NS + sim_clock_raw_ns(clock, true_s) + (uint64_t)(int64_t)ahead_ns;
 }

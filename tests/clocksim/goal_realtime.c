@@ -16,11 +16,14 @@
 
 #define PAIR_S 0.1
 #define TRY_COUNT 5
-#define FIRST_READ_NS 33.0 /* from one reading to the next; the bracket is of four */
-#define READS 4.0
+#define LATE_S 0.02    /* a sidecar that has nothing to do sleeps for so long */
+#define READ_NS 33.0   /* from one reading to the next: RAW, REALTIME, RAW */
+#define UNEVEN_NS 10.0 /* REALTIME may be read earlier or later in between */
+#define JITTER_NS 3.0
 #define STAMPS_PER_S 5.0
-#define FLAGGED_NS 1000 /* an error that the map owns up to */
+#define FLAGGED_NS 100 /* a stamp whose told error is more; the mark asks 0.1 us of all others */
 #define ROUNDING_NS 2
+#define CLOSELY 50 /* stamps from one pair to the next */
 
 static const struct sim_jump STEPS[] = {{600, 5e6}, {1500, -5e6}, {2700, 5e6}};
 
@@ -56,27 +59,35 @@ struct pairs {
     size_t cap;
 };
 
-static struct rkt_event read_pair(const struct sim_clock *clock, struct sim_random *random,
-                                  double true_s)
+/* A machine whose clocks are read beside each other. */
+struct reader {
+    const struct sim_clock *clock;
+    struct sim_random *random;
+    double uneven_ns;
+};
+
+static struct rkt_event read_pair(const struct reader *reader, double true_s)
 {
-    double step_s = (FIRST_READ_NS + sim_random_exponential(random, 3)) / 1e9;
+    double to_real_ns =
+        READ_NS + reader->uneven_ns + sim_random_exponential(reader->random, JITTER_NS);
+    double to_raw_ns =
+        READ_NS - reader->uneven_ns + sim_random_exponential(reader->random, JITTER_NS);
     struct rkt_event pair = {.kind = RKT_EVENT_CLOCK_PAIR, .clock_id = RKT_CLOCK_MONOTONIC_RAW};
 
-    pair.start_ns = sim_clock_raw_ns(clock, true_s);
-    pair.clock_pair.realtime_ns = sim_clock_real_ns(clock, true_s + step_s);
+    pair.start_ns = sim_clock_raw_ns(reader->clock, true_s);
+    pair.clock_pair.realtime_ns = sim_clock_real_ns(reader->clock, true_s + to_real_ns / 1e9);
     pair.clock_pair.monotonic_ns = pair.clock_pair.realtime_ns;
-    pair.end_ns = sim_clock_raw_ns(clock, true_s + READS * step_s);
+    pair.end_ns = sim_clock_raw_ns(reader->clock, true_s + (to_real_ns + to_raw_ns) / 1e9);
     return pair;
 }
 
 /* As clock_pairs takes one: the narrowest of a few. */
-static struct rkt_event take_pair(const struct sim_clock *clock, struct sim_random *random,
-                                  double true_s)
+static struct rkt_event take_pair(const struct reader *reader, double true_s)
 {
-    struct rkt_event best = read_pair(clock, random, true_s);
+    struct rkt_event best = read_pair(reader, true_s);
 
     for (int i = 1; i < TRY_COUNT; i++) {
-        struct rkt_event pair = read_pair(clock, random, true_s + i * 1e-6);
+        struct rkt_event pair = read_pair(reader, true_s + i * 1e-6);
 
         if (pair.end_ns - pair.start_ns < best.end_ns - best.start_ns)
             best = pair;
@@ -84,23 +95,27 @@ static struct rkt_event take_pair(const struct sim_clock *clock, struct sim_rand
     return best;
 }
 
-static void take_pairs(const struct sim_clock *clock, double duration_s, struct sim_random *random,
-                       struct pairs *pairs)
+/* From some moment on, and then as soon as the sidecar looks after it is due: daemons know nothing of that. */
+static void take_pairs(const struct reader *reader, double duration_s, struct pairs *pairs)
 {
     struct rkt_clock_pairs sidecar = {0};
-    size_t last = (size_t)(duration_s / PAIR_S) - 1;
+    double true_s = sim_random_uniform(reader->random, 0, PAIR_S);
+    bool is_last;
 
-    for (size_t i = 0; i <= last; i++) {
-        struct rkt_event pair = take_pair(clock, random, PAIR_S * (double)(i + 1));
+    do {
+        struct rkt_event pair = take_pair(reader, true_s);
         struct rkt_event kept[2];
-        size_t count = rkt_clock_pairs_add(&sidecar, &pair, i == last, kept);
+        size_t count;
 
+        is_last = true_s + PAIR_S + LATE_S >= duration_s;
+        count = rkt_clock_pairs_add(&sidecar, &pair, is_last, kept);
         if (!rkt_array_reserve((void **)&pairs->items, &pairs->cap, pairs->count + count,
                                sizeof(*pairs->items)))
             abort();
         memcpy(&pairs->items[pairs->count], kept, count * sizeof(*kept));
         pairs->count += count;
-    }
+        true_s += PAIR_S + sim_random_uniform(reader->random, 0, LATE_S);
+    } while (!is_last);
 }
 
 /* Of stamps of REALTIME, in us. */
@@ -132,36 +147,70 @@ static void add_simple(struct mapped *mapped, const struct pairs *pairs, uint64_
     sim_series_add(&mapped->line, fabs(first_ns + share * (last_ns - first_ns) - truth_ns) / 1000);
 }
 
+/* What the map makes of a stamp; whether it is flagged. */
+static bool add_stamp(struct mapped *mapped, const struct rkt_clock_map *map,
+                      const struct sim_clock *clock, double true_s)
+{
+    uint64_t real_ns = sim_clock_real_ns(clock, true_s);
+    int64_t raw_ns = (int64_t)sim_clock_raw_ns(clock, true_s), got_ns = 0, error_ns = 0;
+    double off_ns;
+
+    if (!rkt_clock_map_to_rank(map, RKT_CLOCK_REALTIME, (struct rkt_local_time){real_ns}, &got_ns,
+                               &error_ns))
+        abort();
+    off_ns = fabs((double)(got_ns - raw_ns));
+    mapped->broken_count += off_ns > (double)(error_ns + ROUNDING_NS);
+    if (error_ns <= FLAGGED_NS)
+        sim_series_add(&mapped->unflagged, off_ns / 1000);
+    return error_ns > FLAGGED_NS;
+}
+
+/* When RAW showed that; quartzes are off by less than 1e-3. */
+static double true_s_of(const struct sim_clock *clock, uint64_t raw_ns)
+{
+    double true_s = 0;
+
+    for (int i = 0; i < 4; i++)
+        true_s += ((double)raw_ns - sim_clock_at(clock, true_s)) / 1e9;
+    return true_s;
+}
+
+/* Where pairs were kept one after the other something changed: many stamps there, beyond what is counted as flagged. */
+static void look_closely(struct mapped *mapped, const struct rkt_clock_map *map,
+                         const struct sim_clock *clock, const struct pairs *pairs,
+                         double duration_s)
+{
+    for (size_t i = 1; i < pairs->count; i++) {
+        double from_s = true_s_of(clock, pairs->items[i - 1].start_ns);
+        double to_s = true_s_of(clock, pairs->items[i].start_ns);
+
+        for (int k = 0; k <= CLOSELY && to_s - from_s < 2 * PAIR_S; k++)
+            (void)add_stamp(mapped, map, clock,
+                            fmin(from_s + (to_s - from_s) * k / CLOSELY, duration_s));
+    }
+}
+
 static void add_clock(struct mapped *mapped, const struct sim_clock *clock, double duration_s,
                       struct sim_random *random)
 {
+    struct reader reader = {clock, random, sim_random_uniform(random, -UNEVEN_NS, UNEVEN_NS)};
     struct pairs pairs = {0};
     struct rkt_clock_map *map;
     struct rkt_error err;
 
-    take_pairs(clock, duration_s, random, &pairs);
+    take_pairs(&reader, duration_s, &pairs);
     sim_must(
         rkt_clock_map_create(RKT_CLOCK_MONOTONIC_RAW, pairs.items, pairs.count, NULL, &map, &err),
         &err);
     for (size_t i = 0; i < (size_t)((duration_s - 1) * STAMPS_PER_S); i++) {
         double true_s = 0.2 + ((double)i + sim_random_uniform(random, 0, 1)) / STAMPS_PER_S;
-        uint64_t real_ns = sim_clock_real_ns(clock, true_s);
-        uint64_t raw_ns = sim_clock_raw_ns(clock, true_s);
-        int64_t got_ns = 0, error_ns = 0;
-        double off_ns;
 
-        if (!rkt_clock_map_to_rank(map, RKT_CLOCK_REALTIME, (struct rkt_local_time){real_ns},
-                                   &got_ns, &error_ns))
-            abort();
-        off_ns = fabs((double)(got_ns - (int64_t)raw_ns));
         mapped->stamp_count++;
-        mapped->broken_count += off_ns > (double)(error_ns + ROUNDING_NS);
-        if (error_ns > FLAGGED_NS)
-            mapped->flagged_count++;
-        else
-            sim_series_add(&mapped->unflagged, off_ns / 1000);
-        add_simple(mapped, &pairs, real_ns, raw_ns);
+        mapped->flagged_count += add_stamp(mapped, map, clock, true_s);
+        add_simple(mapped, &pairs, sim_clock_real_ns(clock, true_s),
+                   sim_clock_raw_ns(clock, true_s));
     }
+    look_closely(mapped, map, clock, &pairs, duration_s);
     rkt_clock_map_destroy(map);
     free(pairs.items);
 }

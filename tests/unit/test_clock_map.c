@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "common/clock_line.h"
 #include "common/clock_map.h"
 
 #define SECOND 1000000000ll
@@ -329,6 +330,80 @@ static void a_change_of_the_slew_is_within_the_error(void **state)
     }
 }
 
+/* Slewed at three rates, one after the other. */
+struct two_turns {
+    int64_t ppm[3];
+    int64_t at_ns[2];
+};
+
+static int64_t gained_ns(const struct two_turns *turns, int64_t run_ns)
+{
+    int64_t from_ns = 0, sum = 0;
+
+    for (int i = 0; i < 3; i++) {
+        int64_t to_ns = i < 2 && turns->at_ns[i] < run_ns ? turns->at_ns[i] : run_ns;
+
+        sum += (to_ns - from_ns) * turns->ppm[i];
+        from_ns = to_ns;
+    }
+    return sum / 1000000;
+}
+
+static struct rkt_clock_map *turned_map(const struct two_turns *turns)
+{
+    struct rkt_event pairs[11];
+
+    for (int i = 0; i < 11; i++) {
+        int64_t run_ns = i * RKT_CLOCK_PAIR_EVERY_NS;
+
+        pairs[i] = pair((uint64_t)(SECOND + run_ns), 0,
+                        (uint64_t)(FIRST_NS + run_ns + gained_ns(turns, run_ns)));
+    }
+    return map_of(RKT_CLOCK_REALTIME, pairs, 11, NULL);
+}
+
+/* All moments are; and two readings away from the turns nothing is in doubt. */
+static void assert_turns_are_within(const struct two_turns *turns)
+{
+    struct rkt_clock_map *map = turned_map(turns);
+
+    for (int64_t run_ns = 0; run_ns < 1000000000; run_ns += 3333333) {
+        int64_t error_ns;
+        int64_t real_ns = to_rank(map, RKT_CLOCK_MONOTONIC_RAW, SECOND + run_ns, &error_ns);
+        int64_t off_ns = real_ns - (FIRST_NS + run_ns + gained_ns(turns, run_ns));
+
+        if (llabs(off_ns) > error_ns + 2 || (run_ns < 300000000 && error_ns > 2) ||
+            (run_ns > 700000000 && error_ns > 2))
+            fail_msg(
+                "%lld, %lld, %lld ppm, turns at %lld and %lld: at %lld off by %lld, error %lld",
+                (long long)turns->ppm[0], (long long)turns->ppm[1], (long long)turns->ppm[2],
+                (long long)turns->at_ns[0], (long long)turns->at_ns[1], (long long)run_ns,
+                (long long)off_ns, (long long)error_ns);
+    }
+    rkt_clock_map_destroy(map);
+}
+
+/*
+ * Two changes of rate, in two gaps beside each other or in one, at any moments. At 450 and 550 ms from 0 to
+ * 400 ppm and back both gaps show 200 ppm, as if nothing had changed in either.
+ */
+static void two_changes_of_the_slew_are_within_the_error(void **state)
+{
+    static const int64_t ppm[] = {-450, 0, 400};
+
+    (void)state;
+    for (int rates = 0; rates < 27; rates++) {
+        for (int64_t first_ns = 410000000; first_ns < 600000000; first_ns += 20000000) {
+            for (int64_t second_ns = first_ns; second_ns < 600000000; second_ns += 20000000) {
+                struct two_turns turns = {{ppm[rates % 3], ppm[rates / 3 % 3], ppm[rates / 9]},
+                                          {first_ns, second_ns}};
+
+                assert_turns_are_within(&turns);
+            }
+        }
+    }
+}
+
 static void past_the_last_pair_the_error_grows(void **state)
 {
     const struct rkt_event pairs[] = {pair(1 * SECOND, 80, 11 * SECOND),
@@ -508,6 +583,7 @@ int main(void)
         cmocka_unit_test(a_stepped_piece_is_no_witness),
         cmocka_unit_test(the_worst_bound_is_exceeded_at_no_moment),
         cmocka_unit_test(a_change_of_the_slew_is_within_the_error),
+        cmocka_unit_test(two_changes_of_the_slew_are_within_the_error),
         cmocka_unit_test(past_the_last_pair_the_error_grows),
         cmocka_unit_test(the_error_bound_holds_on_random_walks),
         cmocka_unit_test(mapping_keeps_the_order_of_stamps),

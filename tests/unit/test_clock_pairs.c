@@ -140,17 +140,34 @@ static void kept_pairs_are_in_order_and_never_twice(void **state)
         assert_true(kept[i].start_ns > kept[i - 1].start_ns);
 }
 
+/* One bracket is 70 ns wide and the other 90; their middles are 80 apart. */
+static void both_clocks_are_as_of_one_moment(void **state)
+{
+    const struct rkt_clock_readings readings = {{1000, 1070, 1160}, 5000000, 6000, 7};
+    struct rkt_event pair = rkt_clock_pair_of(&readings);
+
+    (void)state;
+    assert_int_equal(pair.start_ns, 1035 - 45);
+    assert_int_equal(pair.end_ns, 1035 + 45);
+    assert_int_equal(pair.clock_pair.realtime_ns, 5000000);
+    assert_int_equal(pair.clock_pair.monotonic_ns, 6000 - 80);
+    assert_int_equal(pair.clock_pair.tsc_ticks, 7);
+}
+
 static void clocks_of_this_machine_are_read_side_by_side(void **state)
 {
     uint64_t real_before = rkt_now_real_ns();
+    uint64_t monotonic_before = rkt_clock_read_ns(CLOCK_MONOTONIC);
     uint64_t before = rkt_now_raw_ns();
     struct rkt_event pair = rkt_clock_pair_take();
 
     (void)state;
-    assert_true(pair.start_ns >= before && pair.end_ns >= pair.start_ns);
-    assert_true(pair.end_ns <= rkt_now_raw_ns());
-    assert_true(pair.clock_pair.realtime_ns >= real_before);
-    assert_int_not_equal(pair.clock_pair.monotonic_ns, 0);
+    assert_true(pair.end_ns >= pair.start_ns);
+    assert_in_range(pair.start_ns + (pair.end_ns - pair.start_ns) / 2, before, rkt_now_raw_ns());
+    assert_in_range(pair.clock_pair.realtime_ns, real_before, rkt_now_real_ns());
+    /* as it was when REALTIME was read, which is after `before` and before now */
+    assert_in_range(pair.clock_pair.monotonic_ns, monotonic_before,
+                    rkt_clock_read_ns(CLOCK_MONOTONIC));
 }
 
 int main(void)
@@ -160,6 +177,7 @@ int main(void)
         cmocka_unit_test(what_is_left_out_is_near_the_line),
         cmocka_unit_test(pairs_on_both_sides_of_a_step_are_kept),
         cmocka_unit_test(kept_pairs_are_in_order_and_never_twice),
+        cmocka_unit_test(both_clocks_are_as_of_one_moment),
         cmocka_unit_test(clocks_of_this_machine_are_read_side_by_side),
     };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comm kernels and the NCCL operations that they carry out. */
+#include "common/clock_line.h"
 #include "tests/unit/rank_store.h"
 #include "tests/unit/rkt_test.h"
 
