@@ -25,15 +25,20 @@ static bool is_exact(const struct rkt_align_info *align)
     return align->state == RKT_ALIGN_REFERENCE || align->state == RKT_ALIGN_SAME_HOST;
 }
 
-/* Ranks of a node have one clock, unless their alignments say otherwise. */
+/*
+ * What rank 0 stored for one kernel's clock is the same for all that read it, whichever sidecar is theirs; two
+ * clocks have no alignment in common. Nothing is known of a clock without one: then it is that of its node.
+ */
 static bool shares_clock(const struct rkt_result *result, const struct rkt_align_info *aligns,
                          size_t a, size_t b)
 {
-    return result->ranks[a].trace->source.info.node == result->ranks[b].trace->source.info.node &&
-           aligns[a].state == aligns[b].state && aligns[a].knot_count == aligns[b].knot_count &&
-           (aligns[a].knot_count == 0 ||
-            memcmp(aligns[a].knots, aligns[b].knots,
-                   aligns[a].knot_count * sizeof(*aligns[a].knots)) == 0);
+    size_t count = aligns[a].knot_count;
+
+    if (aligns[a].state != aligns[b].state || count != aligns[b].knot_count)
+        return false;
+    if (count == 0)
+        return result->ranks[a].trace->source.info.node == result->ranks[b].trace->source.info.node;
+    return memcmp(aligns[a].knots, aligns[b].knots, count * sizeof(*aligns[a].knots)) == 0;
 }
 
 static uint32_t clock_of(const struct rkt_narrow_clocks *clocks, const struct rkt_result *result,

@@ -7,7 +7,7 @@
  *
  * Place:   match, clock_redo -> [narrow_clocks] -> common/clock_narrow -> what an ALIGN frame says.
  *
- * The ranks of a node read its clock; their stamps are taken to its MONOTONIC_RAW, and count as wide by what
+ * Ranks with one alignment read one clock; their stamps are taken to its MONOTONIC_RAW, and count as wide by what
  * that mapping may be wrong. Which collectives count is as for imports (collective_clocks.h).
  *
  * Threads: one at a time. Memory: its own.

@@ -16,6 +16,7 @@ rkt_test(unit_clock_gap SOURCES test_clock_gap.c fake_run.c LINK rkt_analysis LA
 rkt_test(unit_wait_check SOURCES test_wait_check.c fake_run.c LINK rkt_analysis m LABELS unit)
 rkt_test(unit_set_apart SOURCES test_set_apart.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_collective_clocks SOURCES test_collective_clocks.c fake_run.c LINK rkt_analysis LABELS unit)
+rkt_test(unit_narrow_clocks SOURCES test_narrow_clocks.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_collective SOURCES test_collective.c fake_run.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_chrome SOURCES test_chrome.c fake_run.c LINK rkt_analysis LABELS unit)
 if(RKT_HAVE_SIMDJSON)
