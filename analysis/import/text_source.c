@@ -17,6 +17,7 @@
 #define INPUT_BYTES (256u << 10)
 #define GZIP_WINDOW_BITS (15 + 16) /* gzip heads only */
 #define MAGIC_BYTES 4u
+#define LOOK_BYTES (4u << 10) /* taken to look for it: the rest may be mapped */
 
 static const uint8_t GZIP_MAGIC[] = {0x1f, 0x8b};
 static const uint8_t ZSTD_MAGIC_TEXT[] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -100,8 +101,8 @@ static enum rkt_status take(struct rkt_text_source *source, void *to, size_t roo
     return RKT_OK;
 }
 
-/* More input behind what is left; the rest is moved to the front. */
-static enum rkt_status fill_input(struct rkt_text_source *source, struct rkt_error *err)
+/* Up to `cap` bytes of input, with what is left, which is less and moved to the front. */
+static enum rkt_status fill_input(struct rkt_text_source *source, size_t cap, struct rkt_error *err)
 {
     size_t left = source->input_end - source->input_at;
     enum rkt_status status;
@@ -110,7 +111,7 @@ static enum rkt_status fill_input(struct rkt_text_source *source, struct rkt_err
     memmove(source->input, source->input + source->input_at, left);
     source->input_at = 0;
     source->input_end = left;
-    status = take(source, source->input + left, INPUT_BYTES - left, &got, err);
+    status = take(source, source->input + left, cap - left, &got, err);
     source->input_end += got;
     return status;
 }
@@ -122,7 +123,7 @@ static enum rkt_status peek_magic(struct rkt_text_source *source, struct rkt_err
 
     while (status == RKT_OK && source->input_end - source->input_at < MAGIC_BYTES &&
            !source->input_ended)
-        status = fill_input(source, err);
+        status = fill_input(source, LOOK_BYTES, err);
     return status;
 }
 
@@ -325,7 +326,7 @@ static enum rkt_status unpack_some(struct rkt_text_source *source, char *buf, si
                                    size_t *len_out, struct rkt_error *err)
 {
     if (source->input_at == source->input_end && !source->input_ended) {
-        enum rkt_status status = fill_input(source, err);
+        enum rkt_status status = fill_input(source, INPUT_BYTES, err);
 
         if (status != RKT_OK)
             return status;
