@@ -121,7 +121,6 @@ static void a_late_rank_is_named_with_what_it_costs(void **state)
     }
 }
 
-/* Rank 1's 1400, then transfers of 300 and 200 in a row, then 50 after the join. */
 /* Rank 1 has 400 us more. It is up and down by 25, and rank 0 at other times, or not. */
 static void find_varying(struct fake_job *job, bool has_rank_0)
 {
@@ -160,6 +159,7 @@ static void a_rank_that_is_as_fast_as_the_others_is_up_and_down_as_they_are(void
     fake_job_release(&job);
 }
 
+/* Rank 1's 1400, then transfers of 300 and 200 in a row, then 50 after the join. */
 static void the_critical_path_runs_through_the_late_rank_and_the_transfers(void **state)
 {
     const int64_t late_us[ALL_MAX] = {0, 400};
