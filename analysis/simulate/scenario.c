@@ -72,6 +72,8 @@ static const struct key KEYS[] = {
     KEY("ep-spread-ppm", VALUE_U64, expert_spread_ppm),
     KEY("gpu-samples", VALUE_DURATION, gpu_samples_ns),
     KEY("tracer-ppm", VALUE_U64, tracer_ppm),
+    KEY("shapes", VALUE_U32, shape_count),
+    KEY("operators", VALUE_U64, has_operators),
     KEY("cut", VALUE_DURATION, cut_ns),
 };
 
@@ -92,6 +94,8 @@ static const struct {
     [RKT_FAULT_HOT_EXPERT] = {"hot-expert", VALUE_U64},
     [RKT_FAULT_CLOCK_AHEAD] = {"clock-ahead", VALUE_DURATION},
     [RKT_FAULT_CLOCK_BEHIND] = {"clock-behind", VALUE_DURATION},
+    [RKT_FAULT_OTHER_SHAPES] = {"other-shapes", VALUE_DURATION},
+    [RKT_FAULT_CHANGING_SHAPES] = {"changing-shapes", VALUE_U64},
 };
 
 const char *rkt_fault_name(enum rkt_fault_kind kind)
@@ -381,6 +385,19 @@ static enum rkt_status check_groups(const struct rkt_scenario *scenario, struct 
     return check_experts(scenario, err);
 }
 
+static enum rkt_status check_records(const struct rkt_scenario *scenario, struct rkt_error *err)
+{
+    if (scenario->shape_count > 64 || scenario->has_operators > 1)
+        return rkt_fail(err, RKT_ERR_INVALID, "shapes is up to 64, operators 0 or 1");
+    for (size_t i = 0; i < scenario->fault_count; i++) {
+        if (scenario->faults[i].kind == RKT_FAULT_CHANGING_SHAPES &&
+            !is_within(scenario->faults[i].amount, 1, RKT_SIM_SHAPE_VARIANTS - 1))
+            return rkt_fail(err, RKT_ERR_INVALID, "fault %zu, changing-shapes: amount is 1 to %u",
+                            i + 1, RKT_SIM_SHAPE_VARIANTS - 1);
+    }
+    return RKT_OK;
+}
+
 enum rkt_status rkt_scenario_check(struct rkt_scenario *scenario, struct rkt_error *err)
 {
     const uint64_t hour_ns = UINT64_C(3600000000000);
@@ -401,7 +418,7 @@ enum rkt_status rkt_scenario_check(struct rkt_scenario *scenario, struct rkt_err
         return rkt_fail(err, RKT_ERR_INVALID, "%s is 0 or 1, not %llu",
                         scenario->has_overlap > 1 ? "overlap" : "1f1b",
                         (unsigned long long)larger(scenario->has_overlap, scenario->has_1f1b));
-    if (check_groups(scenario, err) != RKT_OK)
+    if (check_groups(scenario, err) != RKT_OK || check_records(scenario, err) != RKT_OK)
         return RKT_ERR_INVALID;
     if (!is_within(scenario->bytes_per_s, 1000, UINT64_C(1) << 50) ||
         !is_within(scenario->copy_bytes_per_s, 1000, UINT64_C(1) << 50) ||

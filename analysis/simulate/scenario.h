@@ -22,6 +22,7 @@
 #include "common/status.h"
 
 #define RKT_FAULTS_MAX 32u
+#define RKT_SIM_SHAPE_VARIANTS 8u /* of a launch shape, the last for RKT_FAULT_OTHER_SHAPES */
 
 /* `amount` is ns per step unless said otherwise. */
 enum rkt_fault_kind {
@@ -37,7 +38,9 @@ enum rkt_fault_kind {
     RKT_FAULT_SLOW_LINK,  /* each transfer among these ranks alone takes longer by amount */
     RKT_FAULT_HOT_EXPERT, /* amount: ppm by which these ranks' experts get more tokens */
     RKT_FAULT_CLOCK_AHEAD, /* all stamps of the rank are later than its node's clock says, in all steps */
-    RKT_FAULT_CLOCK_BEHIND /* or earlier */
+    RKT_FAULT_CLOCK_BEHIND, /* or earlier */
+    RKT_FAULT_OTHER_SHAPES, /* kernels of forward have other launch shapes, and are longer by amount in all */
+    RKT_FAULT_CHANGING_SHAPES /* amount: of so many launch shapes and inputs forward has another each step */
 };
 
 struct rkt_fault {
@@ -90,6 +93,8 @@ struct rkt_scenario {
     uint64_t expert_spread_ppm;  /* experts get more or fewer tokens, each time up to so much */
     uint64_t gpu_samples_ns;     /* between readings of the GPUs' clocks; 0: none */
     uint64_t tracer_ppm;         /* CPU time of node 0's sidecar, of a core; 0: not recorded */
+    uint32_t shape_count;        /* launch shapes of the kernels of a name; 0: not recorded */
+    uint64_t has_operators;      /* operators around launches are recorded */
     uint64_t cut_ns;             /* ranks' records begin within so long, each at another time */
     struct rkt_fault faults[RKT_FAULTS_MAX];
     size_t fault_count;

@@ -23,6 +23,20 @@ const char *rkt_sim_name(unsigned name)
         [RKT_SIM_NAME_ALLOC] = "cudaMalloc",
         [RKT_SIM_NAME_AUTOGRAD] = "pt_autograd_0",
         [RKT_SIM_NAME_MAIN] = "python",
+        [RKT_SIM_NAME_FORWARD_OP] = "aten::linear",
+        [RKT_SIM_NAME_BACKWARD_OP] = "AddmmBackward0",
+        [RKT_SIM_NAME_OPTIMIZER_OP] = "Optimizer.step#AdamW.step",
+        [RKT_SIM_NAME_EXPERT_OP] = "aten::bmm",
+        [RKT_SIM_NAME_LAUNCH_OP] = "aten::mm",
+        [RKT_SIM_NAME_COPY_OP] = "aten::copy_",
+        [RKT_SIM_NAME_INPUTS] = "[[16, 64]] [\"float\"]",
+        [RKT_SIM_NAME_INPUTS + 1] = "[[32, 64]] [\"float\"]",
+        [RKT_SIM_NAME_INPUTS + 2] = "[[48, 64]] [\"float\"]",
+        [RKT_SIM_NAME_INPUTS + 3] = "[[64, 64]] [\"float\"]",
+        [RKT_SIM_NAME_INPUTS + 4] = "[[80, 64]] [\"float\"]",
+        [RKT_SIM_NAME_INPUTS + 5] = "[[96, 64]] [\"float\"]",
+        [RKT_SIM_NAME_INPUTS + 6] = "[[112, 64]] [\"float\"]",
+        [RKT_SIM_NAME_INPUTS + 7] = "[[128, 64]] [\"float\"]",
     };
 
     return name < RKT_SIM_NAME_COMM
@@ -58,7 +72,51 @@ struct rkt_event rkt_sim_range_event(enum rkt_range_type type, struct rkt_sim_sp
     return event;
 }
 
-/* ---- CUPTI, which stamps with REALTIME ---- */
+/* ---- what stamps with REALTIME: a framework's profiler, CUPTI ---- */
+
+struct rkt_event rkt_sim_operator_event(enum rkt_sim_name name, enum rkt_sim_name inputs,
+                                        uint32_t thread_id, struct rkt_sim_span span)
+{
+    struct rkt_event event = make(RKT_EVENT_RANGE, RKT_CLOCK_REALTIME, thread_id, span);
+
+    event.type = RKT_RANGE_CPU_OP;
+    event.name_id = (uint32_t)name;
+    event.range.inputs_id = (uint32_t)inputs;
+    return event;
+}
+
+uint32_t rkt_sim_shape_count(const struct rkt_scenario *scenario)
+{
+    return (RKT_SIM_NAME_EXPERT_KERNEL - RKT_SIM_NAME_FORWARD_KERNEL + 1) * scenario->shape_count *
+           RKT_SIM_SHAPE_VARIANTS;
+}
+
+uint32_t rkt_sim_shape_id(const struct rkt_scenario *scenario, enum rkt_sim_name name,
+                          uint32_t index, uint32_t variant)
+{
+    uint32_t count = scenario->shape_count;
+    uint32_t kernel = (uint32_t)name - RKT_SIM_NAME_FORWARD_KERNEL;
+
+    return count == 0 ? 0 : (kernel * count + index % count) * RKT_SIM_SHAPE_VARIANTS + variant + 1;
+}
+
+struct rkt_event rkt_sim_shape_event(const struct rkt_scenario *scenario, uint32_t shape_id,
+                                     int64_t at_ns)
+{
+    struct rkt_event event =
+        make(RKT_EVENT_SHAPE, RKT_CLOCK_REALTIME, 0, (struct rkt_sim_span){at_ns, at_ns});
+
+    event.name_id = RKT_SIM_NAME_FORWARD_KERNEL +
+                    (shape_id - 1) / (scenario->shape_count * RKT_SIM_SHAPE_VARIANTS);
+    event.shape = (struct rkt_event_shape){.shape_id = shape_id,
+                                           .grid_x = shape_id,
+                                           .grid_y = 1,
+                                           .grid_z = 1,
+                                           .block_x = 256,
+                                           .block_y = 1,
+                                           .block_z = 1};
+    return event;
+}
 
 struct rkt_event rkt_sim_call_event(enum rkt_sim_name name, uint32_t thread_id,
                                     struct rkt_sim_span span)

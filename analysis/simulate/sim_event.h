@@ -41,6 +41,14 @@ enum rkt_sim_name {
     RKT_SIM_NAME_ALLOC,
     RKT_SIM_NAME_AUTOGRAD,
     RKT_SIM_NAME_MAIN,
+    RKT_SIM_NAME_FORWARD_OP, /* operators, and what goes into them */
+    RKT_SIM_NAME_BACKWARD_OP,
+    RKT_SIM_NAME_OPTIMIZER_OP,
+    RKT_SIM_NAME_EXPERT_OP,
+    RKT_SIM_NAME_LAUNCH_OP,
+    RKT_SIM_NAME_COPY_OP,
+    RKT_SIM_NAME_INPUTS,
+    RKT_SIM_NAME_INPUTS_LAST = RKT_SIM_NAME_INPUTS + RKT_SIM_SHAPE_VARIANTS - 1,
     RKT_SIM_NAME_COMM, /* and so on: of communicators, by kind */
     RKT_SIM_NAME_COUNT = RKT_SIM_NAME_COMM + RKT_SIM_COMM_KIND_COUNT
 };
@@ -57,6 +65,18 @@ uint32_t rkt_sim_thread(enum rkt_sim_phase phase);
 
 struct rkt_event rkt_sim_range_event(enum rkt_range_type type, struct rkt_sim_span span,
                                      uint64_t value);
+
+/* `inputs`: RKT_SIM_NAME_NONE where they are not recorded. */
+struct rkt_event rkt_sim_operator_event(enum rkt_sim_name name, enum rkt_sim_name inputs,
+                                        uint32_t thread_id, struct rkt_sim_span span);
+
+/* Launch shapes of kernels: ids from 1 to the count, that of kernel `index` of a name as faults vary it; 0 where
+ * they are not recorded. */
+uint32_t rkt_sim_shape_count(const struct rkt_scenario *scenario);
+uint32_t rkt_sim_shape_id(const struct rkt_scenario *scenario, enum rkt_sim_name name,
+                          uint32_t index, uint32_t variant);
+struct rkt_event rkt_sim_shape_event(const struct rkt_scenario *scenario, uint32_t shape_id,
+                                     int64_t at_ns);
 
 /* The correlation id of the following is the caller's. */
 struct rkt_event rkt_sim_call_event(enum rkt_sim_name name, uint32_t thread_id,

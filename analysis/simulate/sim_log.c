@@ -9,12 +9,13 @@ void rkt_sim_log_release(struct rkt_sim_log *log)
 {
     free(log->works);
     free(log->hosts);
+    free(log->operators);
     *log = (struct rkt_sim_log){0};
 }
 
 void rkt_sim_log_reset(struct rkt_sim_log *log)
 {
-    log->work_count = log->host_count = 0;
+    log->work_count = log->host_count = log->operator_count = 0;
 }
 
 void rkt_sim_log_add_work(struct rkt_sim_log *log, struct rkt_sim_log_work work)
@@ -31,6 +32,15 @@ void rkt_sim_log_add_host(struct rkt_sim_log *log, enum rkt_sim_name name, struc
     if (rkt_array_reserve((void **)&log->hosts, &log->host_cap, log->host_count + 1,
                           sizeof(*log->hosts)))
         log->hosts[log->host_count++] = (struct rkt_sim_log_host){name, span};
+    else
+        log->has_failed = true;
+}
+
+void rkt_sim_log_add_operator(struct rkt_sim_log *log, struct rkt_sim_log_operator op)
+{
+    if (rkt_array_reserve((void **)&log->operators, &log->operator_cap, log->operator_count + 1,
+                          sizeof(*log->operators)))
+        log->operators[log->operator_count++] = op;
     else
         log->has_failed = true;
 }

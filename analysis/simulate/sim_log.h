@@ -15,7 +15,8 @@ struct rkt_sim_log_work {
     enum rkt_sim_name name;
     enum rkt_sim_phase phase; /* in which it was launched */
     uint32_t stream_id;
-    bool is_pinned; /* of a copy, likewise the next */
+    uint32_t shape_id; /* of a kernel's launch; 0 not recorded */
+    bool is_pinned;    /* of a copy, likewise the next */
     uint64_t bytes;
     struct rkt_sim_span run;
     struct rkt_sim_span launch; /* the call */
@@ -27,6 +28,14 @@ struct rkt_sim_log_host {
     struct rkt_sim_span span;
 };
 
+/* An operator that is recorded. */
+struct rkt_sim_log_operator {
+    enum rkt_sim_name name;
+    enum rkt_sim_name inputs; /* NONE not recorded */
+    enum rkt_sim_phase phase;
+    struct rkt_sim_span span;
+};
+
 struct rkt_sim_log {
     struct rkt_sim_log_work *works; /* in any order */
     size_t work_count;
@@ -34,6 +43,9 @@ struct rkt_sim_log {
     struct rkt_sim_log_host *hosts; /* in order */
     size_t host_count;
     size_t host_cap;
+    struct rkt_sim_log_operator *operators; /* in order of their ends */
+    size_t operator_count;
+    size_t operator_cap;
     bool has_failed; /* memory was out */
 };
 
@@ -45,5 +57,6 @@ void rkt_sim_log_reset(struct rkt_sim_log *log);
 void rkt_sim_log_add_work(struct rkt_sim_log *log, struct rkt_sim_log_work work);
 void rkt_sim_log_add_host(struct rkt_sim_log *log, enum rkt_sim_name name,
                           struct rkt_sim_span span);
+void rkt_sim_log_add_operator(struct rkt_sim_log *log, struct rkt_sim_log_operator op);
 
 #endif

@@ -40,7 +40,7 @@ static void put_work(FILE *out, const struct rkt_sim_log_work *work)
                   work->stream_id);
     put_span(out, work->run);
     put_span(out, work->launch);
-    (void)fprintf(out, ",%" PRIu64 "\n", work->bytes);
+    (void)fprintf(out, ",%" PRIu64 ",%" PRIu32 "\n", work->bytes, work->shape_id);
 }
 
 static void put_host(FILE *out, const struct rkt_sim_log_host *host)
@@ -48,7 +48,14 @@ static void put_host(FILE *out, const struct rkt_sim_log_host *host)
     (void)fprintf(out, "%s,%s,,", host->name == RKT_SIM_NAME_NONE ? "input" : "call",
                   rkt_sim_name(host->name));
     put_span(out, host->span);
-    (void)fprintf(out, ",,,\n");
+    (void)fprintf(out, ",,,,\n");
+}
+
+static void put_operator(FILE *out, const struct rkt_sim_log_operator *op)
+{
+    (void)fprintf(out, "operator,%s,%s,", rkt_sim_name(op->name), phase_name(op->phase));
+    put_span(out, op->span);
+    (void)fprintf(out, ",,,,%d\n", (int)op->inputs);
 }
 
 static void put_step(FILE *out, uint32_t rank, uint32_t step, const struct rkt_sim_log *log)
@@ -62,6 +69,10 @@ static void put_step(FILE *out, uint32_t rank, uint32_t step, const struct rkt_s
             continue; /* the launch of one of the works */
         (void)fprintf(out, "%" PRIu32 ",%" PRIu32 ",", rank, step);
         put_host(out, &log->hosts[i]);
+    }
+    for (size_t i = 0; i < log->operator_count; i++) {
+        (void)fprintf(out, "%" PRIu32 ",%" PRIu32 ",", rank, step);
+        put_operator(out, &log->operators[i]);
     }
 }
 
@@ -87,7 +98,8 @@ enum rkt_status rkt_sim_works_write(const struct rkt_sim_run *run, FILE *out, st
     enum rkt_status status = RKT_OK;
 
     (void)fputs(
-        "rank,step,what,name,phase,stream,start_ns,end_ns,call_start_ns,call_end_ns,bytes\n", out);
+        "rank,step,what,name,phase,stream,start_ns,end_ns,call_start_ns,call_end_ns,bytes,shape\n",
+        out);
     for (uint32_t rank = 0; rank < run->scenario->rank_count && status == RKT_OK; rank++)
         status = put_rank(run, rank, out, err);
     if (status == RKT_OK && ferror(out))

@@ -5,9 +5,12 @@
 /*
  * sim_works - what every rank of a simulated run did and when, as CSV: what a table of it has to add up to.
  *
- *     rank,step,what,name,phase,stream,start_ns,end_ns,call_start_ns,call_end_ns,bytes
+ *     rank,step,what,name,phase,stream,start_ns,end_ns,call_start_ns,call_end_ns,bytes,shape
  *     0,0,copy,pinned,input,7,...            compute, comm, copy: work of the device, and its launch
  *     0,0,call,cudaMalloc,,,...              of the host alone; input: no call, but its range
+ *     0,0,operator,aten::mm,forward,,...     of the framework
+ *
+ * shape: of a launch, or of an operator's inputs; 0 where that is not recorded.
  *
  * Times are job time as the reference clock shows it, as in sim_truth. Ranks in order, in each its steps; in each of
  * these works by start, then what the host did.

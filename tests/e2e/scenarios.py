@@ -28,6 +28,7 @@ TIGHT = FAST + ["kernel=30us", "launch=20us", "launch-latency=25us", "bucket-byt
 PYTHON = FAST + ["kernel=60us", "launch-latency=5us", "bucket-bytes=1MiB", "input-bytes=64KiB"]
 GAPS = "launch-gaps amount=1600us"
 CLOCKS = ["nodes=4", "clock-offset=5ms", "clock-drift-ppb=20000"]
+SHAPES = ["shapes=4", "operators=1"]
 GRID = ["ranks=8", "tp=2", "pp=2"]  # 2 copies of 2 stages of 2 slices
 STAGES = ["ranks=8", "pp=4", "micro-batches=4"]
 PAIRS = STAGES + ["1f1b=1"]
@@ -106,6 +107,15 @@ SCENARIOS = [
     one("hidden synchronisation", [1], "sync", PYTHON, GAPS, "hidden-sync rank=1 amount=20"),
     one("allocation", [3], "alloc", [], "device-alloc rank=3 amount=40ms"),
     one("200 ms in backward of rank 1 of 8", [1], "compute", ["ranks=8"], "slow-compute rank=1 amount=200ms"),
+    # launch shapes, operators and their inputs
+    clean("shapes and operators", *SHAPES),
+    clean("shapes and operators of all groups", *GRID, *SHAPES, "micro-batches=2", "1f1b=1"),
+    clean("operators of experts, four clocks", *EXPERTS, *SHAPES, *CLOCKS),
+    one("kernels of other shapes", [2], "compute", SHAPES, "other-shapes rank=2 amount=6ms"),
+    one("slow kernels of two shapes", [1], "compute", ["shapes=2"], "slow-compute rank=1 amount=8ms"),
+    all_ranks("shapes that change", set(), FAST + SHAPES, "changing-shapes amount=3"),
+    all_ranks("launch gaps between operators, shapes that change", {"launch_gaps"}, TIGHT + SHAPES, "launch-gaps amount=8ms",
+              "changing-shapes amount=2 steps=5:20"),
     # pairs of causes on one rank: what costs most is named
     one("slow kernels and slow input", [1], "input", [], "slow-compute rank=1 amount=2ms",
         "slow-input rank=1 amount=40ms"),

@@ -134,15 +134,15 @@ def add_tables(rows, report, truth, works):
         rows.same(f"{name}, rows", sorted(table), sorted(got))
         for number in sorted({number for row in table.values() for number in row}):
             pairs = [(table[key], got[key]) for key in table if key in got]
-            off = [key for key, (a, b) in zip(table, pairs) if not is_near(a[number], b[number], rate, a["count"])]
+            off = [key for key, (a, b) in zip(table, pairs) if not is_near(a[number], b[number], rate, a)]
             rows.add(f"{name}, {number}", *(total(row[number] for row in side) for side in zip(*pairs)), str(off or ""), not off)
 
 
 def check_orders(job):
     """--sort by every number of every table."""
-    job.simulate(EXPERTS + ["micro-batches=2", "buckets=2"],
+    job.simulate(EXPERTS + ["micro-batches=2", "buckets=2", "shapes=2", "operators=1"],
                  ["hidden-sync rank=1 amount=4", "pageable-copy rank=2 amount=8MiB", "device-alloc rank=1 amount=1ms",
-                  "extra-work rank=3 amount=2us", "slow-host rank=4 amount=30ms"], has_works=True)
+                  "extra-work rank=3 amount=2us", "slow-host rank=4 amount=30ms", "changing-shapes amount=2"], has_works=True)
     known, failures = known_tables(job.report(), read_works(job.works)), []
     for name, table in known.items():
         for column in sorted(next(iter(table.values()))):
@@ -150,7 +150,7 @@ def check_orders(job):
                 continue
             page = job.report_text("--tables", name, "--sort", column, "--top", "99").splitlines()
             first = next(at for at, line in enumerate(page) if f"by {column}, all ranks" in line) + 2
-            shown_rows = [re.split(r" r\d+(?: [+-]\d+%)? +", line)[-1].split("..")[0] for line in page[first:first + len(table)]]
+            shown_rows = [re.split(r" r\d+(?: [+-]\d+%| \d+x)? +", line)[-1].split("..")[0] for line in page[first:first + len(table)]]
             wanted = labels_in_order(name, table, column)
             if len(table) < 2 or not all(label.startswith(row.split(",")[0]) for row, label in zip(shown_rows, wanted)):
                 failures.append(f"{name} by {column}: {shown_rows}, not {wanted}")
@@ -159,16 +159,17 @@ def check_orders(job):
 
 def total(numbers):
     """Also of lists of numbers, which may be missing."""
-    return sum(total(n for n in number if n is not None) if isinstance(number, list) else number for number in numbers)
+    return sum(total(number) if isinstance(number, list) else number or 0 for number in numbers)
 
 
-def is_near(known, got, rate, count):
-    """The same, but for what is computed of it, and for clocks' rates."""
+def is_near(known, got, rate, row):
+    """The same, but for what is computed of it, and for clocks' rates; of a difference by those of its sides."""
+    if known is None or got is None:
+        return known is got
     if isinstance(known, list):
-        return len(known) == len(got) and all(a == b if None in (a, b) else is_near(a, b, rate, count)
-                                              for a, b in zip(known, got))
-    exact = isinstance(known, int)
-    return abs(known - got) <= (0 if exact else 1e-5 * known) + rate * known + (2 * count if exact and rate else 0)
+        return len(known) == len(got) and all(is_near(a, b, rate, row) for a, b in zip(known, got))
+    exact, most = isinstance(known, int), abs(known) if known >= 0 else row["self_device_ns"]
+    return abs(known - got) <= (0 if exact else 1e-5 * most) + rate * most + (2 * row["count"] if exact and rate else 0)
 
 
 def add_exposed(rows, windows, truth, report):
@@ -280,13 +281,12 @@ def add_efficiency(rows, job, scenario, report, truth):
     useful = [sum(step[r]["compute_ns"] for step in steps) for r in range(truth["rank_count"])]
     windows_ns = sum(rank["window_ns"] for step in steps for rank in step)
     total_ns = longest_ns(truth, numbers) * len(numbers)
-    got, limit = report["efficiency"], 1e-5
+    got, limit = report["efficiency"], 1e-5 + rate_of(truth)
     rows.near("parallel efficiency", sum(useful) / windows_ns, got["parallel"], limit)
     rows.near("load balance", sum(useful) / len(useful) / max(useful), got["balance"], limit)
     rows.near("communication efficiency", max(useful) / total_ns, got["comm"], limit)
     flops_per_s = STEP_FLOPS / truth["rank_count"] / (total_ns / len(numbers) / 1e9)
-    rows.near("FLOPs a second of a GPU", flops_per_s, got["flops_per_s"],
-              (limit + rate_of(truth)) * flops_per_s)
+    rows.near("FLOPs a second of a GPU", flops_per_s, got["flops_per_s"], limit * flops_per_s)
     rows.near("MFU", flops_per_s / PEAK_FLOPS, got["mfu"], limit)
     rows.same("replay", True, report["replay"]["is_valid"])
     rows.near("misses the steps by", 0, report["replay"]["miss"], ESTIMATE_OFF_MAX)
@@ -343,7 +343,7 @@ def add_straggler(rows, job, scenario, report, truth):
 
 
 # What a rank has more of, dealt out to all: the same as each rank at the mean of all.
-DEALT = ("slow-compute", "extra-work", "slow-input", "slow-host", "device-alloc", "pageable-copy", "launch-gaps")
+DEALT = ("slow-compute", "extra-work", "other-shapes", "slow-input", "slow-host", "device-alloc", "pageable-copy", "launch-gaps")
 
 
 def deal_out(fault, ranks, rank_count):
@@ -374,20 +374,26 @@ def add_slowdown(rows, job, scenario, report, truth):
     rows.near("waste", 1 - 1 / known, report["replay"]["waste"], limit)
 
 
+COMPUTE_KINDS = {"slow-compute": "slower", "throttled": "slower", "extra-work": "more kernels",
+                 "other-shapes": "other shapes"}
+
+
 def add_compute_kind(rows, scenario, report, truth):
     """Whether kernels are slower, or more of them, and by how much."""
-    faults = [fault for fault in truth["faults"] if fault["kind"] in ("slow-compute", "extra-work", "throttled")]
+    faults = [fault for fault in truth["faults"] if fault["kind"] in COMPUTE_KINDS]
     if not scenario.named or scenario.named[1] != "compute" or len(faults) != 1:
         return
     fault, compute = faults[0], report["straggler"]["compute"]
-    rows.same("of compute", "more kernels" if fault["kind"] == "extra-work" else "slower", compute["kind"])
+    rows.same("of compute", COMPUTE_KINDS[fault["kind"]], compute["kind"])
     rows.near("kernels more", fault["kind"] == "extra-work", compute["kernel_count"] - compute["others_kernel_count"], 0)
-    rows.near("of other shapes, ns", 0, compute["other_shapes_ns"], 0)
+    useful_ns = truth["steps"][-1]["ranks"][fault["first_rank"]]["compute_ns"]
+    rows.near("of other shapes, ns", fault["amount"] if fault["kind"] == "other-shapes" else 0, compute["other_shapes_ns"],
+              ESTIMATE_OFF_MAX * useful_ns if fault["kind"] == "other-shapes" else 0)
     if fault["kind"] == "throttled":
         rows.near("slowdown of kernels", 1 + fault["amount"] / 1e6, compute["slowdown"], ESTIMATE_OFF_MAX)
         return
-    slower, more = (0, fault["amount"]) if fault["kind"] == "extra-work" else (fault["amount"], 0)
-    useful_ns = truth["steps"][-1]["ranks"][fault["first_rank"]]["compute_ns"]
+    slower = fault["amount"] if fault["kind"] == "slow-compute" else 0
+    more = fault["amount"] if fault["kind"] == "extra-work" else 0
     rows.near("slower by, ns", slower, compute["slower_ns"], ESTIMATE_OFF_MAX * useful_ns)
     rows.near("more kernels by, ns", more, compute["more_kernels_ns"], 0)
 
@@ -397,6 +403,8 @@ def add_findings(rows, job, scenario, report, truth):
         return
     found = {f["id"]: f for f in report["findings"] if f["severity"] != "info"}
     rows.same("findings", sorted(scenario.found), sorted(found))
+    rows.same("shapes that change are told", any(fault.startswith("changing-shapes") for fault in scenario.faults),
+              any(f["id"] == "changing_shapes" for f in report["findings"]))
     if "slow_link" in scenario.found and "slow_link" in found:
         numbers = [step["number"] for step in report["replay"]["steps"]]
         cost_ns = longest_ns(truth, numbers) - longest_ns(job.simulate(scenario.settings, []), numbers)

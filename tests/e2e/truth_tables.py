@@ -6,13 +6,15 @@
 import bisect
 import collections
 import csv
+import itertools
 
 SHORT_NS = 3000
 DEVICE_PACE_NS = 2000
 BLOCKING = ("cudaStreamSynchronize",)
 
-Work = collections.namedtuple("Work", "step what name phase stream start end call_start call_end bytes")
+Work = collections.namedtuple("Work", "step what name phase stream start end call_start call_end bytes shape")
 Call = collections.namedtuple("Call", "step name start end")  # of the host alone; input: its range
+Operator = collections.namedtuple("Operator", "step name phase start end inputs")
 Piece = collections.namedtuple("Piece", "start end cause call kind")  # of idle time; kind: idle or tail, of a call that waits
 
 
@@ -20,11 +22,13 @@ class RankWorks:
     """What one rank did, in order of time."""
 
     def __init__(self):
-        self.works, self.calls = [], []
+        self.works, self.calls, self.operators = [], [], []
 
     def add(self, row):
-        times = [int(row[key] or 0) for key in ("start_ns", "end_ns", "call_start_ns", "call_end_ns", "bytes")]
-        if row["stream"]:
+        times = [int(row[key] or 0) for key in ("start_ns", "end_ns", "call_start_ns", "call_end_ns", "bytes", "shape")]
+        if row["what"] == "operator":
+            self.operators.append(Operator(int(row["step"]), row["name"], row["phase"], *times[:2], times[-1]))
+        elif row["stream"]:
             self.works.append(Work(int(row["step"]), row["what"], row["name"], row["phase"], int(row["stream"]), *times))
         else:
             self.calls.append(Call(int(row["step"]), row["name"] or "input", *times[:2]))
@@ -120,17 +124,41 @@ def idle_pieces(works, calls):
 
 # ---- tables of one rank ----
 
+MOST = ("max_ns", "depth_max", "step_count", "shape_count", "shape_changes")  # the others are added
+
+
 class Table(dict):
-    """Rows of numbers by key; a number takes the sum, `min_` and `max_` numbers the least and the most."""
+    """Rows of numbers by key."""
 
     def add(self, key, **values):
         row = self.setdefault(key, {})
         for name, value in values.items():
-            choose = min if name.startswith("min_") else max if name.endswith("max") or name.startswith("max_") else None
+            choose = min if name == "min_ns" else max if name in MOST else None
             if name not in row:
                 row[name] = value
             else:
                 row[name] = choose(row[name], value) if choose else row[name] + value
+
+
+def add_shapes(table, seen, steps):
+    """seen: by key, by step, the shapes that it had; all steps count for how many there are."""
+    for key, by_step in seen.items():
+        before, changes = None, 0
+        for step in sorted(by_step):
+            changes += step in steps and before is not None and by_step[step] != before
+            before = by_step[step]
+        if key in table:
+            table.add(key, step_count=len(steps & set(by_step)), shape_count=len(set.union(*by_step.values())),
+                      shape_changes=changes)
+
+
+def shapes_by_step(items):
+    """(key, step, shape) in lists of sets; 0 is none."""
+    seen = collections.defaultdict(lambda: collections.defaultdict(set))
+    for key, step, shape in items:
+        if shape:
+            seen[key][step].add(shape)
+    return seen
 
 
 def kernels(rank, steps):
@@ -140,6 +168,33 @@ def kernels(rank, steps):
             length = work.end - work.start
             table.add((work.what, work.name), count=1, total_ns=length, min_ns=length, max_ns=length,
                       short_count=int(length <= SHORT_NS), launch_count=1, launch_ns=work.call_end - work.call_start)
+    add_shapes(table, shapes_by_step(((work.what, work.name), work.step, work.shape) for work in rank.works), steps)
+    return table
+
+
+def operators(rank, steps):
+    """Work, and time of the host, are the innermost operator's that was open on the thread."""
+    table = Table()
+    for is_backward in (False, True):
+        lane = sorted((op for op in rank.operators if (op.phase == "backward") == is_backward),
+                      key=lambda op: (op.start, -op.end))
+        launches = sorted((work.call_start, work.end - work.start) for work in rank.works
+                          if (work.phase == "backward") == is_backward)
+        starts = [start for start, _ in launches]
+        for number, op in enumerate(lane):
+            inside = [other for other in itertools.takewhile(lambda other, op=op: other.start < op.end, lane[number + 1:])]
+            children, at = [], op.start
+            for other in inside:
+                if other.start >= at:
+                    children.append(other)
+                    at = other.end
+            mine = launches[bisect.bisect_left(starts, op.start):bisect.bisect_left(starts, op.end)]
+            own = [length for start, length in mine if not any(child.start <= start < child.end for child in children)]
+            if op.step in steps:
+                table.add(("operator", op.name), count=1, total_ns=op.end - op.start, launch_count=len(own),
+                          self_host_ns=op.end - op.start - sum(child.end - child.start for child in children),
+                          device_ns=sum(length for _, length in mine), self_device_ns=sum(own))
+    add_shapes(table, shapes_by_step((("operator", op.name), op.step, op.inputs) for op in rank.operators), steps)
     return table
 
 
@@ -224,7 +279,8 @@ def tables_of(rank, steps):
     windows = [window for step, window in sorted(windows_of(rank).items()) if step in steps]
     pieces = idle_pieces(rank.works, host_calls(rank))
     window_ns = sum(end - start for start, end in windows)
-    return {"kernels": kernels(rank, steps), "copies": copies(rank, steps), "calls": calls(rank, steps, pieces, windows),
+    return {"kernels": kernels(rank, steps), "operators": operators(rank, steps), "copies": copies(rank, steps),
+            "calls": calls(rank, steps, pieces, windows),
             "streams": streams(rank, steps, window_ns), "idle": idle(pieces, windows)}
 
 
@@ -245,12 +301,18 @@ def merge(of_ranks):
 
 
 def derive(name, table):
-    total = sum(row["total_ns"] for row in table.values())
+    shared = "self_device_ns" if name == "operators" else "total_ns"
+    total = sum(row[shared] for row in table.values())
     for row in table.values():
-        if name != "streams":
+        if name in ("kernels", "operators"):
+            for number in ("step_count", "shape_count", "shape_changes"):
+                row.setdefault(number, None)
+        if name == "operators":
+            row["host_minus_device_ns"] = row["self_host_ns"] - row["self_device_ns"]
+        elif name != "streams":
             row["mean_ns"] = round(row["total_ns"] / row["count"])
-        if name in ("kernels", "idle"):
-            row["share"] = row["total_ns"] / total
+        if name in ("kernels", "operators", "idle"):
+            row["share"] = row[shared] / total
         if name == "copies":
             row["bytes_per_s"] = row["bytes"] / row["total_ns"] * 1e9
         if name == "streams":
@@ -270,5 +332,5 @@ def label_of(name, key):
 
 def labels_in_order(name, table, column):
     """Largest first, ties by kind and name."""
-    keys = sorted(table, key=lambda key: (-table[key][column], key))
+    keys = sorted(table, key=lambda key: (table[key][column] is None, -(table[key][column] or 0), key))
     return [label_of(name, key) for key in keys]

@@ -14,7 +14,8 @@
 static const char LONG_NAME[] = "void at::native::vectorized_elementwise_kernel<4, "
                                 "at::native::CUDAFunctor_add<float>, 3>(int, float)";
 
-static int64_t by_rank[3][3] = {{30 * US, 40 * US, RKT_NA}, {10 * US, RKT_NA, RKT_NA}, {0, 0, 0}};
+static int64_t by_rank[4][3] = {
+    {30 * US, 40 * US, RKT_NA}, {10 * US, RKT_NA, RKT_NA}, {0, 0, 0}, {1, 40 * US, RKT_NA}};
 
 static struct rkt_row kernels[] = {
     {"compute", LONG_NAME, 0, 0, {7, 70 * US, 8 * US, 12 * US, 0, 7, 35 * US}, by_rank[0]},
@@ -24,7 +25,7 @@ static struct rkt_row kernels[] = {
 
 static struct rkt_row copies[] = {
     {"HtoD", "pinned to device", 4 << 20, 0, {2, 336 * US, 8 << 20, 300 * US, 1}, by_rank[0]},
-    {"Memset", "", 0, 0, {2, 2 * US, 0, 0, 0}, by_rank[1]},
+    {"Memset", "", 0, 0, {2, 2 * US, 0, 0, 0}, by_rank[3]},
 };
 
 static const struct rkt_tables TABLES = {.of = {
@@ -95,7 +96,7 @@ static void copies_have_their_kinds_and_sizes_for_names(void **state)
         "   count     total     bytes   exposed   waits    GB/s  most on\n"
         "       2  336.0 us 8.000 MiB  300.0 us       1   24.97  r1 +33%  HtoD pinned to device, "
         "4 MiB up\n"
-        "       2  2.000 us       n/a      0 ns       0    0.00       r0  Memset, 0 B up\n"
+        "       2  2.000 us       n/a      0 ns       0    0.00 r1 40000x  Memset, 0 B up\n"
         "\n"
         "CALLS (0, by total_ns, all ranks)\n"
         "  none were recorded\n");

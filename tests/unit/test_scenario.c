@@ -62,9 +62,10 @@ static void what_makes_no_sense_is_refused_by_line_and_word(void **state)
         {"fault = slow-compute rank=x amount=1ms", "rank"},
         {"fault = slow-compute rank=3:2 amount=1ms", "rank"},
         {"fault = slow-compute amount=1ms sometimes", "sometimes"},
-        {"fault = hidden-sync amount=1ms", "amount"}, /* a number of calls */
-        {"fault = throttled amount=1ms", "amount"},   /* ppm */
-        {"fault = hot-expert amount=1ms", "amount"},  /* likewise */
+        {"fault = hidden-sync amount=1ms", "amount"},     /* a number of calls */
+        {"fault = throttled amount=1ms", "amount"},       /* ppm */
+        {"fault = hot-expert amount=1ms", "amount"},      /* likewise */
+        {"fault = changing-shapes amount=1ms", "amount"}, /* a number of shapes */
         {"fault =", "is no fault"},
     };
 
@@ -113,6 +114,9 @@ static void numbers_that_do_not_fit_each_other_are_refused(void **state)
         "ep-kernels = 0",
         "ep-spread-ppm = 1000001",
         "ep-bytes = 2000GiB",
+        "shapes = 65",
+        "operators = 2",
+        "fault = changing-shapes amount=8",
     };
 
     (void)state;
