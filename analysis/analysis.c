@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/batches.h"
+#include "analysis/clock_gap.h"
 #include "analysis/collective_link.h"
 #include "analysis/exposed.h"
 #include "analysis/finding.h"
@@ -55,8 +56,10 @@ static enum rkt_status measure(struct rkt_analysis *analysis,
                                const struct rkt_analysis_options *options, struct rkt_error *err)
 {
     struct rkt_result *result = &analysis->result;
-    enum rkt_status status;
+    enum rkt_status status = rkt_clock_gap_find_clocks(result, &analysis->arena, err);
 
+    if (status != RKT_OK)
+        return status;
     rkt_measure_collectives(result);
     rkt_set_apart(result);
     status = rkt_find_links(result, err);

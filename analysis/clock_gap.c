@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/clock_gap.h"
 
+#include "common/align_at.h"
 #include "common/checked.h"
 
 /* Bounds may be of a broken file. */
@@ -12,14 +13,57 @@ static int64_t together_ns(int64_t a_ns, int64_t b_ns)
     return sum_ns;
 }
 
+/* ---- ranks that read one clock ---- */
+
+/* Only what was measured tells it; a fake or imported rank has a clock of its own. */
+static bool shares_clock(const struct rkt_rank_result *a, const struct rkt_rank_result *b)
+{
+    return a->align_state == RKT_ALIGN_MEASURED && b->align_state == RKT_ALIGN_MEASURED &&
+           rkt_align_is_same(&a->trace->source.align, &b->trace->source.align);
+}
+
+/* Ranks of a host mostly follow each other. */
+static uint32_t find_clock(const struct rkt_result *result, const uint32_t *clocks, size_t rank)
+{
+    for (size_t r = rank; r-- > 0;) {
+        if (shares_clock(&result->ranks[rank], &result->ranks[r]))
+            return clocks[r];
+    }
+    return (uint32_t)rank;
+}
+
+enum rkt_status rkt_clock_gap_find_clocks(struct rkt_result *result, struct rkt_arena *arena,
+                                          struct rkt_error *err)
+{
+    uint32_t *clocks = RKT_ARENA_ARRAY(arena, uint32_t, result->rank_count + 1);
+
+    if (!clocks)
+        return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the clocks of %zu ranks",
+                        result->rank_count);
+    for (size_t r = 0; r < result->rank_count; r++)
+        clocks[r] = find_clock(result, clocks, r);
+    result->clocks = clocks;
+    return RKT_OK;
+}
+
+static uint32_t clock_of(const struct rkt_result *result, uint32_t rank)
+{
+    return result->clocks ? result->clocks[rank] : rank;
+}
+
+/* ---- gaps ---- */
+
 int64_t rkt_clock_gap_ns(const struct rkt_result *result, uint32_t a, uint32_t b)
 {
-    int64_t first_ns = result->ranks[a].bound_ns;
-    int64_t second_ns = result->ranks[b].bound_ns;
+    const struct rkt_rank_result *first = &result->ranks[a], *second = &result->ranks[b];
 
     if (a == b)
         return 0;
-    return first_ns < 0 || second_ns < 0 ? RKT_NA : together_ns(first_ns, second_ns);
+    if (first->bound_ns < 0 || second->bound_ns < 0)
+        return RKT_NA;
+    return clock_of(result, a) == clock_of(result, b)
+               ? together_ns(first->own_bound_ns, second->own_bound_ns)
+               : together_ns(first->bound_ns, second->bound_ns);
 }
 
 bool rkt_clock_gap_tells(int64_t difference_ns, int64_t gap_ns)
@@ -40,36 +84,60 @@ bool rkt_clock_gap_blurs_last(const struct rkt_collective *collective)
            collective->participant_count >= collective->expected_count;
 }
 
-/* The two largest bounds of `count` ranks together; RKT_NA where one has none. */
+/* The largest gap of two of some ranks; RKT_NA where one has no bound. */
 struct widest {
-    int64_t first_ns;
-    int64_t second_ns;
+    uint32_t clock; /* of the rank with the largest bound */
+    int64_t bound_ns;
+    int64_t other_bound_ns; /* the largest of other clocks; -1: there are none */
+    int64_t own_ns[2];      /* the two largest, whichever their clocks */
     bool is_unknown;
 };
 
-static void widen(struct widest *widest, int64_t bound_ns)
+static const struct widest NONE = {.clock = RKT_INDEX_NONE, .bound_ns = -1, .other_bound_ns = -1};
+
+static int64_t larger(int64_t a, int64_t b)
 {
-    widest->is_unknown |= bound_ns < 0;
-    if (bound_ns > widest->first_ns) {
-        widest->second_ns = widest->first_ns;
-        widest->first_ns = bound_ns;
-    } else if (bound_ns > widest->second_ns) {
-        widest->second_ns = bound_ns;
+    return a > b ? a : b;
+}
+
+static void widen(struct widest *widest, const struct rkt_result *result, uint32_t rank)
+{
+    const struct rkt_rank_result *of = &result->ranks[rank];
+    uint32_t clock = clock_of(result, rank);
+
+    widest->is_unknown |= of->bound_ns < 0;
+    if (of->bound_ns > widest->bound_ns) {
+        if (clock != widest->clock)
+            widest->other_bound_ns = widest->bound_ns;
+        widest->bound_ns = of->bound_ns;
+        widest->clock = clock;
+    } else if (clock != widest->clock) {
+        widest->other_bound_ns = larger(widest->other_bound_ns, of->bound_ns);
     }
+    widest->own_ns[1] =
+        larger(widest->own_ns[1],
+               of->own_bound_ns < widest->own_ns[0] ? of->own_bound_ns : widest->own_ns[0]);
+    widest->own_ns[0] = larger(widest->own_ns[0], of->own_bound_ns);
 }
 
 static int64_t gap_of(const struct widest *widest)
 {
-    return widest->is_unknown ? RKT_NA : together_ns(widest->first_ns, widest->second_ns);
+    int64_t own_ns = together_ns(widest->own_ns[0], widest->own_ns[1]);
+
+    if (widest->is_unknown)
+        return RKT_NA;
+    return widest->other_bound_ns < 0
+               ? own_ns
+               : larger(own_ns, together_ns(widest->bound_ns, widest->other_bound_ns));
 }
 
 static int64_t collective_gap_ns(const struct rkt_result *result,
                                  const struct rkt_collective *collective)
 {
-    struct widest widest = {0};
+    struct widest widest = NONE;
 
     for (size_t i = 0; i < collective->participant_count; i++)
-        widen(&widest, result->ranks[collective->participants[i].rank].bound_ns);
+        widen(&widest, result, collective->participants[i].rank);
     return gap_of(&widest);
 }
 
@@ -184,11 +252,11 @@ static size_t count_steps(const struct rkt_result *result)
 void rkt_summarise_clocks(struct rkt_result *result)
 {
     struct rkt_clock_summary *clock = &result->clock;
-    struct widest widest = {0};
+    struct widest widest = NONE;
 
     *clock = (struct rkt_clock_summary){0};
     for (size_t r = 0; r < result->rank_count && result->rank_count > 1; r++)
-        widen(&widest, result->ranks[r].bound_ns);
+        widen(&widest, result, (uint32_t)r);
     clock->gap_ns = gap_of(&widest);
     for (size_t i = 0; i < result->collective_count; i++) {
         const struct rkt_collective *collective = &result->collectives[i];

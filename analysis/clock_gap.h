@@ -6,7 +6,8 @@
  * clock_gap - what the clocks of ranks can tell apart: the one place that decides it.
  *
  * The gap of two ranks is what their clocks may be off from each other: both guaranteed bounds
- * together. A difference in job time that is not larger is "not distinguishable", in each report
+ * together; of two that read one clock, what mapping their stamps to it may be off, since what that clock is off
+ * from the reference's is the same for both. A difference in job time that is not larger is "not distinguishable", in each report
  * and export (metrics.md, "What clocks can tell apart"). Of a collective the largest gap of two of
  * its ranks counts, which is what is printed beside its numbers.
  *
@@ -14,6 +15,12 @@
  */
 
 #include "analysis/result.h"
+#include "common/arena.h"
+#include "common/status.h"
+
+/* result->clocks; before all that follows. */
+enum rkt_status rkt_clock_gap_find_clocks(struct rkt_result *result, struct rkt_arena *arena,
+                                          struct rkt_error *err);
 
 /* RKT_NA: one of the clocks has no bound. 0 of a rank and itself. */
 int64_t rkt_clock_gap_ns(const struct rkt_result *result, uint32_t a, uint32_t b);

@@ -2,10 +2,10 @@
 #include "analysis/narrow_clocks.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/collective_clocks.h"
 #include "analysis/stages.h"
+#include "common/align_at.h"
 
 /* 250 bytes for each kernel of a collective. */
 #define ARENA_BYTES_MAX ((size_t)16 << 30)
@@ -25,20 +25,14 @@ static bool is_exact(const struct rkt_align_info *align)
     return align->state == RKT_ALIGN_REFERENCE || align->state == RKT_ALIGN_SAME_HOST;
 }
 
-/*
- * What rank 0 stored for one kernel's clock is the same for all that read it, whichever sidecar is theirs; two
- * clocks have no alignment in common. Nothing is known of a clock without one: then it is that of its node.
- */
+/* Whichever sidecar is theirs. Nothing is known of a clock without an alignment: then it is that of its node. */
 static bool shares_clock(const struct rkt_result *result, const struct rkt_align_info *aligns,
                          size_t a, size_t b)
 {
-    size_t count = aligns[a].knot_count;
-
-    if (aligns[a].state != aligns[b].state || count != aligns[b].knot_count)
-        return false;
-    if (count == 0)
-        return result->ranks[a].trace->source.info.node == result->ranks[b].trace->source.info.node;
-    return memcmp(aligns[a].knots, aligns[b].knots, count * sizeof(*aligns[a].knots)) == 0;
+    return rkt_align_is_same(&aligns[a], &aligns[b]) ||
+           (aligns[a].state == aligns[b].state && aligns[a].knot_count == 0 &&
+            aligns[b].knot_count == 0 &&
+            result->ranks[a].trace->source.info.node == result->ranks[b].trace->source.info.node);
 }
 
 static uint32_t clock_of(const struct rkt_narrow_clocks *clocks, const struct rkt_result *result,

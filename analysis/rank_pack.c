@@ -227,6 +227,7 @@ static const struct rkt_packed_member RANK[] = {
     RKT_PACKED(struct rkt_rank_result, align_flags),
     RKT_PACKED(struct rkt_rank_result, bound_ns),
     RKT_PACKED(struct rkt_rank_result, likely_ns),
+    RKT_PACKED(struct rkt_rank_result, own_bound_ns),
 };
 
 static const struct rkt_packed_table WORKS = RKT_PACKED_TABLE(struct rkt_work, WORK);

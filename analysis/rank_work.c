@@ -5,6 +5,8 @@
 #include "analysis/lane.h"
 #include "analysis/measure.h"
 #include "analysis/stages.h"
+#include "common/align_at.h"
+#include "common/checked.h"
 
 void rkt_loaded_rank_release(struct rkt_loaded_rank *loaded)
 {
@@ -32,6 +34,23 @@ enum rkt_status rkt_rank_prepare(const struct rkt_analysis_options *options,
         rkt_select_part(options->selection, trace, rank);
     }
     return status == RKT_OK ? rkt_find_phases(trace, rank, err) : status;
+}
+
+/* What mapping its stamps to the clock of the alignment adds, and what the alignment itself jumps. */
+static int64_t own_bound_ns(const struct rkt_rank_result *rank)
+{
+    const struct rkt_align_info *align = &rank->trace->source.align;
+    int64_t start_ns, end_ns, unused_ns, own_ns;
+
+    if (rank->bound_ns < 0)
+        return rank->bound_ns;
+    (void)rkt_clock_map_to_raw(rank->trace->clock, rank->run.start_ns, &start_ns, &unused_ns);
+    (void)rkt_clock_map_to_raw(rank->trace->clock, rank->run.end_ns, &end_ns, &unused_ns);
+    own_ns = rank->bound_ns - rkt_align_worst(align, start_ns, end_ns).bound_ns;
+    return rkt_add_i64(own_ns, rkt_align_jumps_ns(align, start_ns, end_ns), &own_ns) &&
+                   own_ns < rank->bound_ns && own_ns >= 0
+               ? own_ns
+               : rank->bound_ns;
 }
 
 enum rkt_status rkt_rank_work(const struct rkt_analysis_options *options,
@@ -63,5 +82,6 @@ enum rkt_status rkt_rank_work(const struct rkt_analysis_options *options,
     rank->is_cut_short = is_cut_short(&trace->source);
     rank->bound_ns = rkt_clock_map_worst_bound(trace->clock, rank->run.start_ns, rank->run.end_ns,
                                                &rank->likely_ns);
+    rank->own_bound_ns = own_bound_ns(rank);
     return RKT_OK;
 }

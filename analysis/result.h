@@ -215,6 +215,7 @@ struct rkt_rank_result {
     uint32_t align_flags; /* enum rkt_clock_flag */
     int64_t bound_ns;     /* worst guaranteed ± to the reference over the run; -1 unknown */
     int64_t likely_ns;    /* worst likely ± */
+    int64_t own_bound_ns; /* of bound_ns that part in which two ranks of one clock may differ */
     struct rkt_wait_check wait_check;
 };
 
@@ -407,6 +408,7 @@ struct rkt_result {
     struct rkt_clock_summary clock;
     struct rkt_clock_check clock_check;
     struct rkt_narrowing narrowing;
+    const uint32_t *clocks; /* of each rank: the first that reads the same; NULL: each its own */
     struct rkt_summary summary;
     const struct rkt_tables *tables;     /* of all ranks that are not set apart; NULL none */
     const struct rkt_batches *batches;   /* of steady steps, for intervals; NULL none */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/align_at.h"
 
-#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* What an alignment does not tell: by how much the rate may still change, and two free quartzes. */
 #define RATE_CHANGE_PPB 1000
@@ -144,4 +145,31 @@ struct rkt_align_point rkt_align_worst(const struct rkt_align_info *align, int64
             take_worst(&worst, point_of(&align->knots[i]));
     }
     return worst;
+}
+
+bool rkt_align_is_same(const struct rkt_align_info *a, const struct rkt_align_info *b)
+{
+    return a->state == b->state && a->knot_count == b->knot_count && a->knot_count > 0 &&
+           memcmp(a->knots, b->knots, a->knot_count * sizeof(*a->knots)) == 0;
+}
+
+static bool is_jump(int64_t change_ns, int64_t length_ns)
+{
+    return (__int128)llabs(change_ns) * PPB > (__int128)length_ns * RKT_ALIGN_JUMP_PPB;
+}
+
+int64_t rkt_align_jumps_ns(const struct rkt_align_info *align, int64_t start_ns, int64_t end_ns)
+{
+    const struct rkt_align_knot *knots = align->knots;
+    __int128 sum_ns = 0;
+
+    for (size_t i = 0; i + 1 < align->knot_count; i++) {
+        int64_t from_ns = (int64_t)knots[i].local_ns, to_ns = (int64_t)knots[i + 1].local_ns;
+        int64_t change_ns = clamp_ns((__int128)knots[i + 1].offset_ns - knots[i].offset_ns);
+
+        if (from_ns <= end_ns && to_ns >= start_ns &&
+            is_jump(change_ns, clamp_ns((__int128)to_ns - from_ns)))
+            sum_ns += llabs(change_ns);
+    }
+    return clamp_ns(sum_ns);
 }

@@ -13,9 +13,12 @@
  * Threads: any; no state.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/descriptor.h"
+
+#define RKT_ALIGN_JUMP_PPB 500000
 
 struct rkt_align_point {
     int64_t offset_ns;
@@ -29,5 +32,17 @@ struct rkt_align_point rkt_align_at(const struct rkt_align_info *align, int64_t 
 /* The largest bounds (not the offset) over [start_ns, end_ns] of local time. */
 struct rkt_align_point rkt_align_worst(const struct rkt_align_info *align, int64_t start_ns,
                                        int64_t end_ns);
+
+/*
+ * The same state and knots, of which there are some. Two clocks have no offsets in common that are measured; rank 0
+ * stores the same ones for all that read one.
+ */
+bool rkt_align_is_same(const struct rkt_align_info *a, const struct rkt_align_info *b);
+
+/*
+ * How far the offset goes in [start_ns, end_ns] of local time where it does so by more than
+ * RKT_ALIGN_JUMP_PPB: no clock, but what is known of it. All else is in a duration as well.
+ */
+int64_t rkt_align_jumps_ns(const struct rkt_align_info *align, int64_t start_ns, int64_t end_ns);
 
 #endif

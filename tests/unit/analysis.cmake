@@ -81,7 +81,7 @@ rkt_test(unit_rank_ops SOURCES test_rank_ops.c rank_store.c store_maker.c sample
          LINK rkt_analysis LABELS unit)
 rkt_test(unit_analysis SOURCES test_analysis.c store_maker.c sample.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_item SOURCES test_item.c store_maker.c sample.c LINK rkt_analysis LABELS unit)
-rkt_test(unit_bad_clocks SOURCES test_bad_clocks.c bad_clocks.c store_maker.c sample.c LINK rkt_analysis
+rkt_test(unit_run_clocks SOURCES test_run_clocks.c bad_clocks.c store_maker.c sample.c LINK rkt_analysis
          LABELS unit)
 rkt_test(unit_any_store SOURCES test_any_store.c store_maker.c sample.c LINK rkt_analysis LABELS unit)
 rkt_test(unit_steady SOURCES test_steady.c LINK rkt_analysis LABELS unit)

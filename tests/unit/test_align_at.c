@@ -81,12 +81,32 @@ static void bounds_of_all_time_do_not_overflow(void **state)
     assert_true(rkt_align_at(&align, INT64_MAX).bound_ns <= INT64_C(1) << 60);
 }
 
+/* 0.4 ms in a second is a clock that is slewed; 0.6 ms are none. */
+static void a_jump_is_what_no_clock_does(void **state)
+{
+    static const struct rkt_align_knot JUMPS[] = {{1000000000, 0, 1, 1},
+                                                  {2000000000, 400000, 1, 1},
+                                                  {3000000000, 1000000, 1, 1},
+                                                  {3000000001, 994000, 1, 1},
+                                                  {4000000000, 994000, 1, 1}};
+    const struct rkt_align_info align = {.knots = JUMPS, .knot_count = 5};
+    const struct rkt_align_info none = {0};
+
+    (void)state;
+    assert_int_equal(rkt_align_jumps_ns(&align, 0, 9 * S), 606000);
+    assert_int_equal(rkt_align_jumps_ns(&align, 0, 3 * S / 2), 0);
+    assert_int_equal(rkt_align_jumps_ns(&align, 5 * S / 2, 5 * S / 2), 600000);
+    assert_int_equal(rkt_align_jumps_ns(&align, 7 * S / 2, 9 * S), 0);
+    assert_int_equal(rkt_align_jumps_ns(&none, 0, S), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(between_knots_all_is_linear_and_outside_it_goes_on),
         cmocka_unit_test(one_of_before_1_3_takes_the_larger_bound),
         cmocka_unit_test(one_knot_alone_says_what_quartzes_may_do),
+        cmocka_unit_test(a_jump_is_what_no_clock_does),
         cmocka_unit_test(no_knot_is_no_offset),
         cmocka_unit_test(the_worst_is_that_of_the_ends_and_all_knots_between),
         cmocka_unit_test(bounds_of_all_time_do_not_overflow),

@@ -130,11 +130,83 @@ static void a_last_rank_that_does_not_lead_by_the_gap_is_blurred(void **state)
     fake_run_release(&run);
 }
 
+/* What a clock is off from the reference's is the same for all that read it. */
+static void the_gap_of_two_ranks_of_one_clock_is_that_of_their_mapping(void **state)
+{
+    static const uint32_t CLOCKS[] = {0, 1, 1, 3};
+    static const int64_t BOUNDS[] = {0, 9000, 9100, 9200}, OWN[] = {0, 40, 50, 60};
+    static const struct {
+        size_t first, last;
+        int64_t gap_ns;
+    } CASES[] = {{1, 2, 90}, {0, 2, 9100}, {1, 3, 18300}, {0, 3, 18300}, {2, 3, 18300}};
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 4);
+    run.result.clocks = CLOCKS;
+    for (size_t r = 0; r < 4; r++) {
+        run.result.ranks[r].bound_ns = BOUNDS[r];
+        run.result.ranks[r].own_bound_ns = OWN[r];
+    }
+    assert_int_equal(rkt_clock_gap_ns(&run.result, 1, 2), 90);
+    assert_int_equal(rkt_clock_gap_ns(&run.result, 2, 1), 90);
+    assert_int_equal(rkt_clock_gap_ns(&run.result, 1, 3), 18200);
+    assert_int_equal(rkt_clock_gap_ns(&run.result, 0, 1), 9000);
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        struct rkt_participant parts[4];
+        struct rkt_collective collective = {.participants = parts};
+
+        for (size_t r = CASES[i].first; r <= CASES[i].last; r++)
+            parts[collective.participant_count++] = (struct rkt_participant){.rank = (uint32_t)r};
+        rkt_clock_gap_judge(&run.result, &collective);
+        assert_int_equal(collective.clock_gap_ns, CASES[i].gap_ns);
+    }
+    rkt_summarise_clocks(&run.result);
+    assert_int_equal(run.result.clock.gap_ns, 18300);
+    run.result.ranks[2].bound_ns = run.result.ranks[2].own_bound_ns = -1;
+    assert_true(rkt_clock_gap_ns(&run.result, 1, 2) == RKT_NA);
+    fake_run_release(&run);
+}
+
+static void ranks_whose_measured_alignment_is_one_read_one_clock(void **state)
+{
+    static const struct rkt_align_knot ONE[] = {{5, 70, 9, 9}, {90, 71, 9, 9}};
+    static const struct rkt_align_knot SAME[] = {{5, 70, 9, 9}, {90, 71, 9, 9}};
+    static const struct rkt_align_knot OTHER[] = {{5, 70, 9, 9}, {90, 72, 9, 9}};
+    static const struct {
+        enum rkt_align_state align_state;
+        const struct rkt_align_knot *knots;
+        uint32_t clock;
+    } RANKS[] = {
+        {RKT_ALIGN_REFERENCE, NULL, 0},  {RKT_ALIGN_MEASURED, ONE, 1},
+        {RKT_ALIGN_MEASURED, OTHER, 2},  {RKT_ALIGN_MEASURED, SAME, 1},
+        {RKT_ALIGN_COLLECTIVES, ONE, 4}, {RKT_ALIGN_UNALIGNED, NULL, 5},
+        {RKT_ALIGN_UNALIGNED, NULL, 6},
+    };
+    struct fake_run run;
+    struct rkt_error err;
+
+    (void)state;
+    fake_run_init(&run, sizeof(RANKS) / sizeof(RANKS[0]));
+    for (size_t r = 0; r < run.result.rank_count; r++) {
+        run.result.ranks[r].align_state = RANKS[r].align_state;
+        run.traces[r].source.align = (struct rkt_align_info){.state = (uint8_t)RANKS[r].align_state,
+                                                             .knots = RANKS[r].knots,
+                                                             .knot_count = RANKS[r].knots ? 2 : 0};
+    }
+    assert_rkt_ok(rkt_clock_gap_find_clocks(&run.result, &run.arena, &err), err);
+    for (size_t r = 0; r < run.result.rank_count; r++)
+        assert_int_equal(run.result.clocks[r], RANKS[r].clock);
+    fake_run_release(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_difference_that_is_not_above_the_gap_is_not_told),
         cmocka_unit_test(the_gap_of_two_ranks_is_both_bounds_together),
+        cmocka_unit_test(the_gap_of_two_ranks_of_one_clock_is_that_of_their_mapping),
+        cmocka_unit_test(ranks_whose_measured_alignment_is_one_read_one_clock),
         cmocka_unit_test(of_the_two_waits_the_one_that_is_off_by_less_counts),
         cmocka_unit_test(a_run_says_what_its_clocks_may_be_off),
         cmocka_unit_test(a_last_rank_that_does_not_lead_by_the_gap_is_blurred),
