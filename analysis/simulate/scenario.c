@@ -74,6 +74,7 @@ static const struct key KEYS[] = {
     KEY("tracer-ppm", VALUE_U64, tracer_ppm),
     KEY("shapes", VALUE_U32, shape_count),
     KEY("operators", VALUE_U64, has_operators),
+    KEY("allocator", VALUE_BYTES, allocator_bytes),
     KEY("cut", VALUE_DURATION, cut_ns),
 };
 
@@ -387,8 +388,10 @@ static enum rkt_status check_groups(const struct rkt_scenario *scenario, struct 
 
 static enum rkt_status check_records(const struct rkt_scenario *scenario, struct rkt_error *err)
 {
-    if (scenario->shape_count > 64 || scenario->has_operators > 1)
-        return rkt_fail(err, RKT_ERR_INVALID, "shapes is up to 64, operators 0 or 1");
+    if (scenario->shape_count > 64 || scenario->has_operators > 1 ||
+        scenario->allocator_bytes > UINT64_C(1) << 30)
+        return rkt_fail(err, RKT_ERR_INVALID,
+                        "shapes is up to 64, operators 0 or 1, allocator up to 1 GiB");
     for (size_t i = 0; i < scenario->fault_count; i++) {
         if (scenario->faults[i].kind == RKT_FAULT_CHANGING_SHAPES &&
             !is_within(scenario->faults[i].amount, 1, RKT_SIM_SHAPE_VARIANTS - 1))

@@ -29,6 +29,8 @@ const char *rkt_sim_name(unsigned name)
         [RKT_SIM_NAME_EXPERT_OP] = "aten::bmm",
         [RKT_SIM_NAME_LAUNCH_OP] = "aten::mm",
         [RKT_SIM_NAME_COPY_OP] = "aten::copy_",
+        [RKT_SIM_NAME_RESERVED] = "reserved memory",
+        [RKT_SIM_NAME_ALLOCATED] = "allocated memory",
         [RKT_SIM_NAME_INPUTS] = "[[16, 64]] [\"float\"]",
         [RKT_SIM_NAME_INPUTS + 1] = "[[32, 64]] [\"float\"]",
         [RKT_SIM_NAME_INPUTS + 2] = "[[48, 64]] [\"float\"]",
@@ -299,5 +301,17 @@ struct rkt_event rkt_sim_counter_event(enum rkt_counter counter, uint32_t rank, 
 
     event.type = (uint8_t)counter;
     event.counter = (struct rkt_event_counter){.value = value, .device_id = rank};
+    return event;
+}
+
+struct rkt_event rkt_sim_memory_event(enum rkt_sim_name name, uint32_t rank, uint64_t bytes,
+                                      int64_t at_ns)
+{
+    struct rkt_event event =
+        make(RKT_EVENT_COUNTER, RKT_CLOCK_REALTIME, 0, (struct rkt_sim_span){at_ns, at_ns});
+
+    event.type = RKT_COUNTER_NAMED;
+    event.name_id = (uint32_t)name;
+    event.counter = (struct rkt_event_counter){.value = bytes, .device_id = rank};
     return event;
 }

@@ -47,6 +47,8 @@ enum rkt_sim_name {
     RKT_SIM_NAME_EXPERT_OP,
     RKT_SIM_NAME_LAUNCH_OP,
     RKT_SIM_NAME_COPY_OP,
+    RKT_SIM_NAME_RESERVED, /* memory, as the import of a profile names it */
+    RKT_SIM_NAME_ALLOCATED,
     RKT_SIM_NAME_INPUTS,
     RKT_SIM_NAME_INPUTS_LAST = RKT_SIM_NAME_INPUTS + RKT_SIM_SHAPE_VARIANTS - 1,
     RKT_SIM_NAME_COMM, /* and so on: of communicators, by kind */
@@ -114,5 +116,8 @@ struct rkt_event rkt_sim_thread_name_event(uint32_t thread_id, enum rkt_sim_name
 /* A reading of the rank's GPU. */
 struct rkt_event rkt_sim_counter_event(enum rkt_counter counter, uint32_t rank, uint64_t value,
                                        int64_t at_ns);
+/* What a framework's allocator says of it: `name` RESERVED or ALLOCATED. */
+struct rkt_event rkt_sim_memory_event(enum rkt_sim_name name, uint32_t rank, uint64_t bytes,
+                                      int64_t at_ns);
 
 #endif

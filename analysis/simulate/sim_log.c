@@ -10,12 +10,14 @@ void rkt_sim_log_release(struct rkt_sim_log *log)
     free(log->works);
     free(log->hosts);
     free(log->operators);
+    free(log->memory);
     *log = (struct rkt_sim_log){0};
 }
 
 void rkt_sim_log_reset(struct rkt_sim_log *log)
 {
-    log->work_count = log->host_count = log->operator_count = 0;
+    log->work_count = log->host_count = 0;
+    log->operator_count = log->memory_count = 0;
 }
 
 void rkt_sim_log_add_work(struct rkt_sim_log *log, struct rkt_sim_log_work work)
@@ -41,6 +43,15 @@ void rkt_sim_log_add_operator(struct rkt_sim_log *log, struct rkt_sim_log_operat
     if (rkt_array_reserve((void **)&log->operators, &log->operator_cap, log->operator_count + 1,
                           sizeof(*log->operators)))
         log->operators[log->operator_count++] = op;
+    else
+        log->has_failed = true;
+}
+
+void rkt_sim_log_add_memory(struct rkt_sim_log *log, struct rkt_sim_log_memory memory)
+{
+    if (rkt_array_reserve((void **)&log->memory, &log->memory_cap, log->memory_count + 1,
+                          sizeof(*log->memory)))
+        log->memory[log->memory_count++] = memory;
     else
         log->has_failed = true;
 }

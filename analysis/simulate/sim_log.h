@@ -36,6 +36,13 @@ struct rkt_sim_log_operator {
     struct rkt_sim_span span;
 };
 
+/* What the allocator holds from then on. */
+struct rkt_sim_log_memory {
+    int64_t at_ns;
+    uint64_t reserved_bytes;
+    uint64_t allocated_bytes;
+};
+
 struct rkt_sim_log {
     struct rkt_sim_log_work *works; /* in any order */
     size_t work_count;
@@ -46,6 +53,9 @@ struct rkt_sim_log {
     struct rkt_sim_log_operator *operators; /* in order of their ends */
     size_t operator_count;
     size_t operator_cap;
+    struct rkt_sim_log_memory *memory; /* in order */
+    size_t memory_count;
+    size_t memory_cap;
     bool has_failed; /* memory was out */
 };
 
@@ -58,5 +68,6 @@ void rkt_sim_log_add_work(struct rkt_sim_log *log, struct rkt_sim_log_work work)
 void rkt_sim_log_add_host(struct rkt_sim_log *log, enum rkt_sim_name name,
                           struct rkt_sim_span span);
 void rkt_sim_log_add_operator(struct rkt_sim_log *log, struct rkt_sim_log_operator op);
+void rkt_sim_log_add_memory(struct rkt_sim_log *log, struct rkt_sim_log_memory memory);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "analysis/simulate/sim_rank_parts.h"
 
+#define WEIGHTS 8u                   /* of a kernel's results in memory, all along */
 #define START_NS INT64_C(1000000000) /* of the job, in job time */
 
 static int64_t later(int64_t a, int64_t b)
@@ -211,6 +212,7 @@ enum rkt_status rkt_sim_rank_create(const struct rkt_sim_layout *layout, uint32_
     sim->fn = fn;
     sim->ctx = ctx;
     sim->host_ns = sim->stream_free_ns = sim->read_ns = START_NS;
+    sim->allocated_bytes = WEIGHTS * sim->scenario->allocator_bytes;
     status = rkt_sim_plan_init(&sim->plan, layout, rank, err);
     if (status == RKT_OK && !allocate(sim))
         status = rkt_fail(err, RKT_ERR_NOMEM, "no memory for rank %u", rank);

@@ -37,6 +37,9 @@ struct rkt_sim_rank {
     int64_t window_end_ns; /* of the step before */
     int64_t read_ns;       /* when its GPU is read next */
 
+    uint64_t reserved_bytes; /* by its allocator */
+    uint64_t allocated_bytes;
+
     int64_t *pending_ns; /* ends of the last launches, a ring */
     uint32_t pending_next;
     int64_t *ready_ns;                /* by part */

@@ -251,6 +251,22 @@ void rkt_sim_run_input(struct rkt_sim_rank *sim)
     allocate_memory(sim, fault_amount(sim, RKT_FAULT_DEVICE_ALLOC));
 }
 
+/* What is taken from the device is an eighth more than is needed, and not given back. */
+static void hold_memory(struct rkt_sim_rank *sim, uint64_t allocated_bytes)
+{
+    if (sim->scenario->allocator_bytes == 0)
+        return;
+    sim->allocated_bytes = allocated_bytes;
+    if (allocated_bytes > sim->reserved_bytes)
+        sim->reserved_bytes = allocated_bytes + allocated_bytes / 8;
+    rkt_sim_give_event(sim, rkt_sim_memory_event(RKT_SIM_NAME_RESERVED, sim->rank,
+                                                 sim->reserved_bytes, sim->host_ns));
+    rkt_sim_give_event(sim, rkt_sim_memory_event(RKT_SIM_NAME_ALLOCATED, sim->rank,
+                                                 sim->allocated_bytes, sim->host_ns));
+    rkt_sim_log_add_memory(
+        &sim->log, (struct rkt_sim_log_memory){sim->host_ns, sim->reserved_bytes, allocated_bytes});
+}
+
 /* Kernel i of forward, and what keeps the host between it and the next. */
 static void launch_forward(struct rkt_sim_rank *sim, uint32_t i)
 {
@@ -258,6 +274,7 @@ static void launch_forward(struct rkt_sim_rank *sim, uint32_t i)
     uint64_t sync_count = fault_amount(sim, RKT_FAULT_HIDDEN_SYNC);
     uint64_t synced = (sync_count * i + count - 1) / count;
 
+    hold_memory(sim, sim->allocated_bytes + sim->scenario->allocator_bytes);
     launch(sim, RKT_SIM_NAME_FORWARD_KERNEL, i,
            kernel_ns(sim, i) + share(fault_amount(sim, RKT_FAULT_OTHER_SHAPES), i, count));
     for (; synced < sync_count && synced * count < sync_count * (i + 1); synced++)
@@ -273,6 +290,9 @@ static void launch_backward(struct rkt_sim_rank *sim, uint32_t i)
     launch(sim, RKT_SIM_NAME_BACKWARD_KERNEL, i,
            kernel_ns(sim, sim->scenario->forward_kernels + i) +
                share(slow_ns, i, sim->scenario->backward_kernels));
+    hold_memory(sim, sim->allocated_bytes - (uint64_t)share(sim->scenario->allocator_bytes *
+                                                                sim->scenario->forward_kernels,
+                                                            i, sim->scenario->backward_kernels));
 }
 
 void rkt_sim_run_kernels(struct rkt_sim_rank *sim, const struct rkt_sim_op *op)

@@ -58,6 +58,13 @@ static void put_operator(FILE *out, const struct rkt_sim_log_operator *op)
     (void)fprintf(out, ",,,,%d\n", (int)op->inputs);
 }
 
+static void put_memory(FILE *out, enum rkt_sim_name name, int64_t at_ns, uint64_t bytes)
+{
+    (void)fprintf(out, "memory,%s,,", rkt_sim_name(name));
+    put_span(out, (struct rkt_sim_span){at_ns, at_ns});
+    (void)fprintf(out, ",,,%" PRIu64 ",\n", bytes);
+}
+
 static void put_step(FILE *out, uint32_t rank, uint32_t step, const struct rkt_sim_log *log)
 {
     for (size_t i = 0; i < log->work_count; i++) {
@@ -73,6 +80,14 @@ static void put_step(FILE *out, uint32_t rank, uint32_t step, const struct rkt_s
     for (size_t i = 0; i < log->operator_count; i++) {
         (void)fprintf(out, "%" PRIu32 ",%" PRIu32 ",", rank, step);
         put_operator(out, &log->operators[i]);
+    }
+    for (size_t i = 0; i < log->memory_count; i++) {
+        const struct rkt_sim_log_memory *memory = &log->memory[i];
+
+        (void)fprintf(out, "%" PRIu32 ",%" PRIu32 ",", rank, step);
+        put_memory(out, RKT_SIM_NAME_RESERVED, memory->at_ns, memory->reserved_bytes);
+        (void)fprintf(out, "%" PRIu32 ",%" PRIu32 ",", rank, step);
+        put_memory(out, RKT_SIM_NAME_ALLOCATED, memory->at_ns, memory->allocated_bytes);
     }
 }
 

@@ -9,6 +9,7 @@
  *     0,0,copy,pinned,input,7,...            compute, comm, copy: work of the device, and its launch
  *     0,0,call,cudaMalloc,,,...              of the host alone; input: no call, but its range
  *     0,0,operator,aten::mm,forward,,...     of the framework
+ *     0,0,memory,reserved memory,,,...       that its allocator has from then on, in bytes; likewise allocated
  *
  * shape: of a launch, or of an operator's inputs; 0 where that is not recorded.
  *

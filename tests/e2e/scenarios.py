@@ -111,6 +111,8 @@ SCENARIOS = [
     clean("shapes and operators", *SHAPES),
     clean("shapes and operators of all groups", *GRID, *SHAPES, "micro-batches=2", "1f1b=1"),
     clean("operators of experts, four clocks", *EXPERTS, *SHAPES, *CLOCKS),
+    clean("an allocator that holds more than it needs", "allocator=8MiB", "queue=16"),
+    one("an allocator, and a late host", [1], "host", ["allocator=3MiB"], "slow-host rank=1 amount=40ms"),
     one("kernels of other shapes", [2], "compute", SHAPES, "other-shapes rank=2 amount=6ms"),
     one("slow kernels of two shapes", [1], "compute", ["shapes=2"], "slow-compute rank=1 amount=8ms"),
     all_ranks("shapes that change", set(), FAST + SHAPES, "changing-shapes amount=3"),

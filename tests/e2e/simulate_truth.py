@@ -19,7 +19,7 @@ import tempfile
 from scenarios import EXPERTS, LARGE, SCENARIOS
 from simulated_job import SimulatedJob
 from truth_path import Path
-from truth_tables import key_of, labels_in_order, merge, read_works, tables_of
+from truth_tables import allocator, key_of, labels_in_order, merge, read_works, tables_of
 
 ESTIMATE_OFF_MAX = 0.01  # of a step
 BOUND_NS_MAX = 50_000
@@ -118,11 +118,17 @@ def add_batches(rows, report, truth):
     rows.sums("kernels by batch", pairs, rate_of(truth))
 
 
+def counts(step):
+    return step["is_recorded"] and not step["is_warmup"]
+
+
+def steady_steps(report):
+    """By rank, as the report has them."""
+    return [{step["number"] for step in rank["steps"] if counts(step)} for rank in report["ranks"]]
+
+
 def known_tables(report, works):
-    """Over the steps that the report calls steady."""
-    steady = [{step["number"] for step in rank["steps"] if step["is_recorded"] and not step["is_warmup"]}
-              for rank in report["ranks"]]
-    return merge([tables_of(rank, steps) for rank, steps in zip(works, steady)])
+    return merge([tables_of(rank, steps) for rank, steps in zip(works, steady_steps(report))])
 
 
 def add_tables(rows, report, truth, works):
@@ -136,6 +142,18 @@ def add_tables(rows, report, truth, works):
             pairs = [(table[key], got[key]) for key in table if key in got]
             off = [key for key, (a, b) in zip(table, pairs) if not is_near(a[number], b[number], rate, a)]
             rows.add(f"{name}, {number}", *(total(row[number] for row in side) for side in zip(*pairs)), str(off or ""), not off)
+
+
+def add_memory(rows, report, works):
+    known = [allocator(rank, steps) for rank, steps in zip(works, steady_steps(report))]
+    got = [rank["allocator"] and {key: value for key, value in rank["allocator"].items() if key != "device_id"}
+           for rank in report["ranks"]]
+    for rank, use in zip(report["ranks"], got):
+        if use:
+            use["gap_ns"] -= next(step for step in rank["steps"] if counts(step))["window"]["start_ns"]
+    if any(known) or any(got):
+        rows.same("allocator", known, got)
+        rows.same("a gap of it is told", True, any(f["id"] == "allocator_gap" for f in report["findings"]))
 
 
 def check_orders(job):
@@ -422,6 +440,7 @@ def walk(job, scenario):
     add_windows(rows, report, truth)
     add_batches(rows, report, truth)
     add_tables(rows, report, truth, works)
+    add_memory(rows, report, works)
     add_buckets(rows, report, truth)
     add_collectives(rows, report, truth)
     add_clocks(rows, report, truth)

@@ -23,11 +23,17 @@ class RankWorks:
 
     def __init__(self):
         self.works, self.calls, self.operators = [], [], []
+        self.memory = []  # (time, reserved, allocated), each from then on
 
     def add(self, row):
         times = [int(row[key] or 0) for key in ("start_ns", "end_ns", "call_start_ns", "call_end_ns", "bytes", "shape")]
         if row["what"] == "operator":
             self.operators.append(Operator(int(row["step"]), row["name"], row["phase"], *times[:2], times[-1]))
+        elif row["what"] == "memory":
+            if row["name"] == "reserved memory":
+                self.memory.append([times[0], times[4], None])
+            else:
+                self.memory[-1][2] = times[4]
         elif row["stream"]:
             self.works.append(Work(int(row["step"]), row["what"], row["name"], row["phase"], int(row["stream"]), *times))
         else:
@@ -282,6 +288,21 @@ def tables_of(rank, steps):
     return {"kernels": kernels(rank, steps), "operators": operators(rank, steps), "copies": copies(rank, steps),
             "calls": calls(rank, steps, pieces, windows),
             "streams": streams(rank, steps, window_ns), "idle": idle(pieces, windows)}
+
+
+def allocator(rank, steps):
+    """The most that is reserved, and allocated, the widest gap and when that was first, from the first of these steps on;
+    None where nothing is known."""
+    windows = windows_of(rank)
+    start, end = windows[min(steps)][0], windows[max(steps)][1]
+    levels = [(max(at, start), until, reserved, allocated) for (at, reserved, allocated), until in
+              zip(rank.memory, [at for at, _, _ in rank.memory[1:]] + [end]) if until > start and at < end]
+    if not levels:
+        return None
+    gap = max(reserved - allocated for _, _, reserved, allocated in levels)
+    first = next(at for at, _, reserved, allocated in levels if reserved - allocated == gap)
+    return {"reserved_bytes": max(level[2] for level in levels), "allocated_bytes": max(level[3] for level in levels),
+            "gap_bytes": gap, "gap_ns": first - start}
 
 
 # ---- of all ranks ----

@@ -116,6 +116,7 @@ static void numbers_that_do_not_fit_each_other_are_refused(void **state)
         "ep-bytes = 2000GiB",
         "shapes = 65",
         "operators = 2",
+        "allocator = 2GiB",
         "fault = changing-shapes amount=8",
     };
 
