@@ -171,7 +171,8 @@ static const char *advice_for_straggler(const struct rkt_result *result)
     case RKT_CAUSE_INPUT:
         return "look at its DataLoader: workers, storage, sizes of its samples";
     case RKT_CAUSE_HOST:
-        return "look for Python work that only this rank does: logging, checkpoints, metrics";
+        return "look for what only this rank's Python does or waits for: logging, checkpoints, "
+               "metrics, locks";
     case RKT_CAUSE_SYNC:
         return "look for calls that wait and that only this rank makes: .item(), prints";
     case RKT_CAUSE_ALLOC:
