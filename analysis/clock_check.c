@@ -305,26 +305,6 @@ static void check_collective(struct checker *checker, const struct rkt_collectiv
 
 /* ---- of all ---- */
 
-/* Ranks of a node read one clock, where it was measured; every file has its own. */
-static bool shares_clock(const struct rkt_rank_result *a, const struct rkt_rank_result *b)
-{
-    return a->trace && b->trace && a->trace->source.info.producer == RKT_PRODUCER_CAPTURE &&
-           b->trace->source.info.producer == RKT_PRODUCER_CAPTURE &&
-           a->trace->source.info.node == b->trace->source.info.node;
-}
-
-/* The ranks of a node follow each other, but for those that are placed by hand. */
-static uint32_t find_clock(const struct checker *checker, size_t rank)
-{
-    const struct rkt_rank_result *ranks = checker->result->ranks;
-
-    for (size_t r = rank; r-- > 0;) {
-        if (shares_clock(&ranks[rank], &ranks[r]))
-            return checker->ranks[r].clock;
-    }
-    return (uint32_t)rank;
-}
-
 static size_t count_of(const struct finding *found, bool is_proven)
 {
     return is_proven ? found->proven_count : found->likely_count;
@@ -378,8 +358,10 @@ static void check_all(struct checker *checker)
 
     check->floor_ns = RKT_NA;
     for (size_t r = 0; r < result->rank_count; r++)
-        checker->ranks[r] = (struct finding){
-            .clock = find_clock(checker, r), .low_ns = INT64_MIN, .high_ns = INT64_MAX};
+        checker->ranks[r] =
+            (struct finding){.clock = result->clocks ? result->clocks[r] : (uint32_t)r,
+                             .low_ns = INT64_MIN,
+                             .high_ns = INT64_MAX};
     for (size_t i = 0; i < result->collective_count; i++) {
         const struct rkt_collective *collective = &result->collectives[i];
 

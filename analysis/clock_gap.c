@@ -15,11 +15,22 @@ static int64_t together_ns(int64_t a_ns, int64_t b_ns)
 
 /* ---- ranks that read one clock ---- */
 
-/* Only what was measured tells it; a fake or imported rank has a clock of its own. */
+static bool is_exact(const struct rkt_rank_result *rank)
+{
+    return rank->align_state == RKT_ALIGN_REFERENCE || rank->align_state == RKT_ALIGN_SAME_HOST;
+}
+
+/* Only what a run knows of its hosts tells it; each imported file has a clock of its own. */
 static bool shares_clock(const struct rkt_rank_result *a, const struct rkt_rank_result *b)
 {
-    return a->align_state == RKT_ALIGN_MEASURED && b->align_state == RKT_ALIGN_MEASURED &&
-           rkt_align_is_same(&a->trace->source.align, &b->trace->source.align);
+    const struct rkt_store_source *first = &a->trace->source, *second = &b->trace->source;
+
+    if (first->info.producer != RKT_PRODUCER_CAPTURE ||
+        second->info.producer != RKT_PRODUCER_CAPTURE)
+        return false;
+    return first->info.node == second->info.node || (is_exact(a) && is_exact(b)) ||
+           (a->align_state == RKT_ALIGN_MEASURED &&
+            rkt_align_is_same(&first->align, &second->align));
 }
 
 /* Ranks of a host mostly follow each other. */

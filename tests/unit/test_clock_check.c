@@ -218,20 +218,18 @@ static void the_reference_is_not_outvoted(void **state)
 }
 
 /* Seven ranks of one node are one clock, not seven witnesses. */
-static void ranks_of_one_node_are_one_clock(void **state)
+static void ranks_that_read_one_clock_are_one(void **state)
 {
-    struct rkt_rank_trace traces[RANKS] = {0};
+    uint32_t clocks[RANKS];
     struct rkt_clock_check got;
     struct fixture f;
 
     (void)state;
     make(&f, RKT_NCCL_FUNC_ALLREDUCE, 10 * US);
     expect(&f, 4500);
-    for (uint32_t r = 0; r < RANKS; r++) {
-        traces[r].source.info.producer = RKT_PRODUCER_CAPTURE;
-        traces[r].source.info.node = r == 5;
-        f.ranks[r].trace = &traces[r];
-    }
+    f.result.clocks = clocks;
+    for (uint32_t r = 0; r < RANKS; r++)
+        clocks[r] = r == 5 ? 5 : 0;
     shift(&f, 5, 20 * US);
     assert_int_equal(check(&f).likely.count, 0); /* 4.5 twice are 6.4 */
     shift(&f, 5, 2 * US);
@@ -241,10 +239,9 @@ static void ranks_of_one_node_are_one_clock(void **state)
     /* Two of one node, both off: its clock is named once, by its lowest rank. */
     make(&f, RKT_NCCL_FUNC_ALLREDUCE, 10 * US);
     expect(&f, 1 * US);
-    for (uint32_t r = 0; r < RANKS; r++) {
-        traces[r].source.info.node = r / 2;
-        f.ranks[r].trace = &traces[r];
-    }
+    f.result.clocks = clocks;
+    for (uint32_t r = 0; r < RANKS; r++)
+        clocks[r] = r / 2 * 2;
     shift(&f, 4, 20 * US);
     shift(&f, 5, 20 * US);
     got = check(&f);
@@ -318,7 +315,7 @@ int main(void)
             an_error_within_the_guaranteed_bounds_is_likely_where_it_is_beyond_the_likely),
         cmocka_unit_test(the_floor_is_the_shortest_tail_and_both_likely_bounds),
         cmocka_unit_test(the_reference_is_not_outvoted),
-        cmocka_unit_test(ranks_of_one_node_are_one_clock),
+        cmocka_unit_test(ranks_that_read_one_clock_are_one),
         cmocka_unit_test(a_clock_without_a_likely_bound_is_not_judged),
         cmocka_unit_test(each_grade_has_its_note),
     };

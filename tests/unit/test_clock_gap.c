@@ -168,20 +168,28 @@ static void the_gap_of_two_ranks_of_one_clock_is_that_of_their_mapping(void **st
     fake_run_release(&run);
 }
 
-static void ranks_whose_measured_alignment_is_one_read_one_clock(void **state)
+static void ranks_of_one_host_read_one_clock(void **state)
 {
     static const struct rkt_align_knot ONE[] = {{5, 70, 9, 9}, {90, 71, 9, 9}};
     static const struct rkt_align_knot SAME[] = {{5, 70, 9, 9}, {90, 71, 9, 9}};
     static const struct rkt_align_knot OTHER[] = {{5, 70, 9, 9}, {90, 72, 9, 9}};
     static const struct {
+        const char *what;
         enum rkt_align_state align_state;
         const struct rkt_align_knot *knots;
+        uint32_t node; /* its sidecar */
         uint32_t clock;
     } RANKS[] = {
-        {RKT_ALIGN_REFERENCE, NULL, 0},  {RKT_ALIGN_MEASURED, ONE, 1},
-        {RKT_ALIGN_MEASURED, OTHER, 2},  {RKT_ALIGN_MEASURED, SAME, 1},
-        {RKT_ALIGN_COLLECTIVES, ONE, 4}, {RKT_ALIGN_UNALIGNED, NULL, 5},
-        {RKT_ALIGN_UNALIGNED, NULL, 6},
+        {"the reference", RKT_ALIGN_REFERENCE, NULL, 0, 0},
+        {"measured", RKT_ALIGN_MEASURED, ONE, 1, 1},
+        {"measured otherwise", RKT_ALIGN_MEASURED, OTHER, 2, 2},
+        {"a sidecar that measured nothing itself", RKT_ALIGN_MEASURED, SAME, 3, 1},
+        {"on the reference's host", RKT_ALIGN_SAME_HOST, NULL, 4, 0},
+        {"not aligned", RKT_ALIGN_UNALIGNED, NULL, 5, 5},
+        {"another that is not", RKT_ALIGN_UNALIGNED, NULL, 6, 6},
+        {"with the sidecar of one that is not", RKT_ALIGN_UNALIGNED, NULL, 5, 5},
+        {"imported", RKT_ALIGN_REFERENCE, NULL, 0, 8},
+        {"imported, too", RKT_ALIGN_SAME_HOST, NULL, 0, 9},
     };
     struct fake_run run;
     struct rkt_error err;
@@ -189,14 +197,20 @@ static void ranks_whose_measured_alignment_is_one_read_one_clock(void **state)
     (void)state;
     fake_run_init(&run, sizeof(RANKS) / sizeof(RANKS[0]));
     for (size_t r = 0; r < run.result.rank_count; r++) {
+        struct rkt_store_source *source = &run.traces[r].source;
+
         run.result.ranks[r].align_state = RANKS[r].align_state;
-        run.traces[r].source.align = (struct rkt_align_info){.state = (uint8_t)RANKS[r].align_state,
-                                                             .knots = RANKS[r].knots,
-                                                             .knot_count = RANKS[r].knots ? 2 : 0};
+        source->info.producer = r < 8 ? RKT_PRODUCER_CAPTURE : RKT_PRODUCER_KINETO;
+        source->info.node = RANKS[r].node;
+        source->align = (struct rkt_align_info){.state = (uint8_t)RANKS[r].align_state,
+                                                .knots = RANKS[r].knots,
+                                                .knot_count = RANKS[r].knots ? 2 : 0};
     }
     assert_rkt_ok(rkt_clock_gap_find_clocks(&run.result, &run.arena, &err), err);
-    for (size_t r = 0; r < run.result.rank_count; r++)
-        assert_int_equal(run.result.clocks[r], RANKS[r].clock);
+    for (size_t r = 0; r < run.result.rank_count; r++) {
+        if (run.result.clocks[r] != RANKS[r].clock)
+            fail_msg("%s: clock %u, not %u", RANKS[r].what, run.result.clocks[r], RANKS[r].clock);
+    }
     fake_run_release(&run);
 }
 
@@ -206,7 +220,7 @@ int main(void)
         cmocka_unit_test(a_difference_that_is_not_above_the_gap_is_not_told),
         cmocka_unit_test(the_gap_of_two_ranks_is_both_bounds_together),
         cmocka_unit_test(the_gap_of_two_ranks_of_one_clock_is_that_of_their_mapping),
-        cmocka_unit_test(ranks_whose_measured_alignment_is_one_read_one_clock),
+        cmocka_unit_test(ranks_of_one_host_read_one_clock),
         cmocka_unit_test(of_the_two_waits_the_one_that_is_off_by_less_counts),
         cmocka_unit_test(a_run_says_what_its_clocks_may_be_off),
         cmocka_unit_test(a_last_rank_that_does_not_lead_by_the_gap_is_blurred),
