@@ -2,7 +2,6 @@
 #include "analysis/name_times.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/sync_lines.h"
 #include "analysis/time_find.h"
@@ -14,28 +13,53 @@
 
 #define SHAPE_CODES (1u << 21)
 
-struct builder {
-    const struct rkt_rank_result *rank;
-    const struct rkt_rank_trace *trace;
-    struct rkt_name_time *items; /* of one kind, in order of first records */
+/* Times of one kind. */
+struct list {
+    struct rkt_name_time *items; /* in order of first records */
     size_t count;
     size_t cap;
     uint32_t *last; /* by slot, a name or a launch shape: place of its last item + 1; 0 none */
+};
+
+struct builder {
+    const struct rkt_rank_result *rank;
+    const struct rkt_rank_trace *trace;
+    struct list lists[RKT_NAMES_KIND_COUNT];
     uint32_t *shape_codes; /* by shape_id, from 1 */
     uint32_t name_count;
     bool is_out_of_memory;
 };
 
-static size_t slot_count(const struct builder *builder)
+/* On failure as on success, release is the caller's. */
+static bool lists_init(struct builder *builder)
 {
-    return (size_t)builder->name_count + builder->trace->shape_count + 1;
+    size_t slot_count = (size_t)builder->name_count + builder->trace->shape_count + 1;
+
+    for (size_t kind = 0; kind < RKT_NAMES_KIND_COUNT; kind++) {
+        struct list *list = &builder->lists[kind];
+
+        list->last = calloc(slot_count, sizeof(*list->last));
+        if (!list->last)
+            return false;
+    }
+    return true;
+}
+
+static void lists_release(struct builder *builder)
+{
+    for (size_t kind = 0; kind < RKT_NAMES_KIND_COUNT; kind++) {
+        free(builder->lists[kind].items);
+        free(builder->lists[kind].last);
+    }
 }
 
 /* To the slot's last item, where that is of the same steps: most records come step by step. */
-static void add_to_slot(struct builder *builder, size_t slot, struct rkt_name_time time)
+static void add_to_slot(struct builder *builder, enum rkt_name_kind kind, size_t slot,
+                        struct rkt_name_time time)
 {
-    uint32_t *last = &builder->last[slot];
-    struct rkt_name_time *item = *last > 0 ? &builder->items[*last - 1] : NULL;
+    struct list *list = &builder->lists[kind];
+    uint32_t *last = &list->last[slot];
+    struct rkt_name_time *item = *last > 0 ? &list->items[*last - 1] : NULL;
 
     if (item && item->first_step == time.first_step && item->last_step == time.last_step &&
         item->name_id == time.name_id && item->variant == time.variant) {
@@ -43,20 +67,19 @@ static void add_to_slot(struct builder *builder, size_t slot, struct rkt_name_ti
         item->count++;
         return;
     }
-    if (builder->count >= UINT32_MAX ||
-        !rkt_array_reserve((void **)&builder->items, &builder->cap, builder->count + 1,
-                           sizeof(*builder->items))) {
+    if (list->count >= UINT32_MAX || !rkt_array_reserve((void **)&list->items, &list->cap,
+                                                        list->count + 1, sizeof(*list->items))) {
         builder->is_out_of_memory = true;
         return;
     }
     time.count = 1;
-    builder->items[builder->count++] = time;
-    *last = (uint32_t)builder->count;
+    list->items[list->count++] = time;
+    *last = (uint32_t)list->count;
 }
 
-static void add(struct builder *builder, struct rkt_name_time time)
+static void add(struct builder *builder, enum rkt_name_kind kind, struct rkt_name_time time)
 {
-    add_to_slot(builder, time.name_id < builder->name_count ? time.name_id : 0, time);
+    add_to_slot(builder, kind, time.name_id < builder->name_count ? time.name_id : 0, time);
 }
 
 /* The last step that began at or before a time; times must not go back. */
@@ -113,70 +136,64 @@ static bool make_shape_codes(struct builder *builder)
 }
 
 /* One name may be launched with several shapes in turn: each has a slot. */
-static void add_kernels(struct builder *builder)
+static void add_kernel(struct builder *builder, const struct rkt_work *work,
+                       struct rkt_name_time time)
 {
-    const struct rkt_rank_trace *trace = builder->trace;
+    uint32_t shape_id = work->shape_id <= builder->trace->shape_count ? work->shape_id : 0;
 
-    for (size_t i = 0; i < trace->work_count; i++) {
-        const struct rkt_work *work = &trace->works[i];
-        uint32_t shape_id = work->shape_id <= trace->shape_count ? work->shape_id : 0;
+    time.variant = builder->shape_codes[shape_id];
+    if (time.variant != 0)
+        add_to_slot(builder, RKT_NAMES_KERNELS, (size_t)builder->name_count + shape_id, time);
+    else
+        add(builder, RKT_NAMES_KERNELS, time);
+}
+
+static void add_works(struct builder *builder)
+{
+    for (size_t i = 0; i < builder->trace->work_count; i++) {
+        const struct rkt_work *work = &builder->trace->works[i];
         struct rkt_name_time time = {.name_id = work->name_id,
-                                     .variant = builder->shape_codes[shape_id],
                                      .first_step = work->step,
                                      .last_step = work->step,
                                      .sum_ns = work->end_ns - work->start_ns};
 
-        if (work->work_class != RKT_WORK_COMPUTE || work->step == RKT_INDEX_NONE)
+        if (work->step == RKT_INDEX_NONE)
             continue;
-        if (time.variant != 0)
-            add_to_slot(builder, (size_t)builder->name_count + shape_id, time);
-        else
-            add(builder, time);
+        if (work->work_class == RKT_WORK_COMPUTE)
+            add_kernel(builder, work, time);
+        else if (work->work_class == RKT_WORK_COPY)
+            add(builder, RKT_NAMES_COPIES, time);
     }
 }
 
-static void add_copies(struct builder *builder)
+static void add_calls(struct builder *builder)
 {
-    for (size_t i = 0; i < builder->trace->work_count; i++) {
-        const struct rkt_work *work = &builder->trace->works[i];
-
-        if (work->work_class == RKT_WORK_COPY && work->step != RKT_INDEX_NONE)
-            add(builder, (struct rkt_name_time){.name_id = work->name_id,
-                                                .first_step = work->step,
-                                                .last_step = work->step,
-                                                .sum_ns = work->end_ns - work->start_ns});
-    }
-}
-
-static void add_calls(struct builder *builder, enum rkt_call_class call_class)
-{
+    static const enum rkt_name_kind KINDS[] = {[RKT_CALL_OTHER] = RKT_NAMES_KIND_COUNT,
+                                               [RKT_CALL_LAUNCH] = RKT_NAMES_LAUNCHES,
+                                               [RKT_CALL_BLOCKING] = RKT_NAMES_BLOCKING,
+                                               [RKT_CALL_ALLOC] = RKT_NAMES_ALLOCS};
     struct place place = {0};
 
     for (size_t i = 0; i < builder->trace->call_count; i++) {
         const struct rkt_call *call = &builder->trace->calls[i];
+        enum rkt_name_kind kind = KINDS[call->call_class];
         struct rkt_name_time time = {.name_id = call->name_id,
                                      .sum_ns = call->end_ns - call->start_ns};
 
-        if (call->call_class == call_class &&
+        if (kind != RKT_NAMES_KIND_COUNT &&
             find_steps(builder->rank, &place, call->start_ns, &time))
-            add(builder, time);
+            add(builder, kind, time);
     }
 }
 
-static void add_lines(struct builder *builder)
+static void add_line(struct builder *builder, struct place *place, const struct rkt_range *range)
 {
-    struct place place = {0};
+    struct rkt_name_time time = {.name_id = range->domain_id, .variant = range->name_id};
 
-    for (size_t i = 0; i < builder->trace->range_count; i++) {
-        const struct rkt_range *range = &builder->trace->ranges[i];
-        struct rkt_name_time time = {.name_id = range->domain_id, .variant = range->name_id};
-
-        if (range->type != RKT_RANGE_SYNC_CALL ||
-            !find_steps(builder->rank, &place, range->start_ns, &time))
-            continue;
-        time.sum_ns = rkt_sync_wait_ns(builder->trace, range);
-        add(builder, time);
-    }
+    if (!find_steps(builder->rank, place, range->start_ns, &time))
+        return;
+    time.sum_ns = rkt_sync_wait_ns(builder->trace, range);
+    add(builder, RKT_NAMES_LINES, time);
 }
 
 /* A range around a whole step, such as its own mark, explains nothing of the step. */
@@ -188,54 +205,33 @@ static bool is_around_a_step(const struct rkt_rank_result *rank, const struct rk
     return i < rank->step_count && rank->steps[i].host_end_ns <= range->end_ns;
 }
 
-static void add_ranges(struct builder *builder)
+static void add_range(struct builder *builder, struct place *place, const struct rkt_range *range)
 {
     const struct rkt_rank_result *rank = builder->rank;
+    struct rkt_name_time time = {.name_id = range->name_id,
+                                 .sum_ns = range->end_ns - range->start_ns};
+
+    if (!find_step(rank, place, range->start_ns, &time.first_step))
+        return;
+    time.last_step = time.first_step;
+    while (time.last_step < rank->step_count &&
+           rank->steps[time.last_step].host_end_ns < range->end_ns)
+        time.last_step++;
+    if (time.last_step < rank->step_count && !is_around_a_step(rank, range))
+        add(builder, RKT_NAMES_RANGES, time);
+}
+
+static void add_ranges(struct builder *builder)
+{
     struct place place = {0};
 
     for (size_t i = 0; i < builder->trace->range_count; i++) {
         const struct rkt_range *range = &builder->trace->ranges[i];
-        struct rkt_name_time time = {.name_id = range->name_id,
-                                     .sum_ns = range->end_ns - range->start_ns};
 
-        if (range->type >= 32 || (RANGE_TYPES >> range->type & 1) == 0 || range->name_id == 0 ||
-            !find_step(rank, &place, range->start_ns, &time.first_step))
-            continue;
-        time.last_step = time.first_step;
-        while (time.last_step < rank->step_count &&
-               rank->steps[time.last_step].host_end_ns < range->end_ns)
-            time.last_step++;
-        if (time.last_step < rank->step_count && !is_around_a_step(rank, range))
-            add(builder, time);
-    }
-}
-
-static void add_kind(struct builder *builder, enum rkt_name_kind kind)
-{
-    switch (kind) {
-    case RKT_NAMES_KERNELS:
-        add_kernels(builder);
-        return;
-    case RKT_NAMES_COPIES:
-        add_copies(builder);
-        return;
-    case RKT_NAMES_BLOCKING:
-        add_calls(builder, RKT_CALL_BLOCKING);
-        return;
-    case RKT_NAMES_ALLOCS:
-        add_calls(builder, RKT_CALL_ALLOC);
-        return;
-    case RKT_NAMES_LAUNCHES:
-        add_calls(builder, RKT_CALL_LAUNCH);
-        return;
-    case RKT_NAMES_LINES:
-        add_lines(builder);
-        return;
-    case RKT_NAMES_RANGES:
-        add_ranges(builder);
-        return;
-    case RKT_NAMES_KIND_COUNT:
-        return;
+        if (range->type == RKT_RANGE_SYNC_CALL)
+            add_line(builder, &place, range);
+        else if (range->type < 32 && (RANGE_TYPES >> range->type & 1) != 0 && range->name_id != 0)
+            add_range(builder, &place, range);
     }
 }
 
@@ -257,17 +253,15 @@ static void pack(struct rkt_packed *packed, enum rkt_name_kind kind,
     rkt_packed_u64(packed, item->count);
 }
 
-static void fill(struct builder *builder, struct rkt_name_times *times)
+static void pack_lists(const struct builder *builder, struct rkt_name_times *times)
 {
     for (int kind = 0; kind < RKT_NAMES_KIND_COUNT; kind++) {
+        const struct list *list = &builder->lists[kind];
         struct rkt_name_time before = {0};
 
-        memset(builder->last, 0, slot_count(builder) * sizeof(*builder->last));
-        builder->count = 0;
-        add_kind(builder, (enum rkt_name_kind)kind);
-        for (size_t i = 0; i < builder->count; i++) {
-            pack(&times->packed, (enum rkt_name_kind)kind, &before, &builder->items[i]);
-            before = builder->items[i];
+        for (size_t i = 0; i < list->count; i++) {
+            pack(&times->packed, (enum rkt_name_kind)kind, &before, &list->items[i]);
+            before = list->items[i];
         }
         times->ends[kind] = times->packed.len_bytes;
     }
@@ -281,18 +275,20 @@ enum rkt_status rkt_name_times_create(const struct rkt_rank_result *rank,
     struct rkt_name_times *times = calloc(1, sizeof(*times));
     bool is_ready;
 
-    builder.last = calloc(slot_count(&builder), sizeof(*builder.last));
-    is_ready = make_shape_codes(&builder) && times && builder.last;
-    if (is_ready)
-        fill(&builder, times);
+    is_ready = make_shape_codes(&builder) && times && lists_init(&builder);
+    if (is_ready) {
+        add_works(&builder);
+        add_calls(&builder);
+        add_ranges(&builder);
+        pack_lists(&builder, times);
+    }
     if (!is_ready || builder.is_out_of_memory || times->packed.has_failed) {
         rkt_name_times_destroy(times);
         times = NULL;
     } else {
         rkt_packed_trim(&times->packed);
     }
-    free(builder.items);
-    free(builder.last);
+    lists_release(&builder);
     free(builder.shape_codes);
     if (!times)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the names of rank %u", rank->rank);
