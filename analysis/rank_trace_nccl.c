@@ -14,15 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/time_find.h"
 #include "analysis/time_sort.h"
+#include "common/array.h"
 
 struct linker {
     struct rkt_rank_trace *trace;
     struct rkt_key_index *kernels;   /* by correlation id */
-    struct rkt_key_index *launches;  /* launch calls by thread, in order of start */
     struct rkt_key_index *by_thread; /* ops by thread, in order of start */
     size_t kernel_count;
-    size_t launch_count;
     uint8_t *has_info; /* by work */
 };
 
@@ -37,7 +37,6 @@ struct group {
 static void linker_release(struct linker *linker)
 {
     free(linker->kernels);
-    free(linker->launches);
     free(linker->by_thread);
     free(linker->has_info);
 }
@@ -47,26 +46,19 @@ static enum rkt_status linker_init(struct linker *linker, struct rkt_rank_trace 
                                    struct rkt_error *err)
 {
     *linker = (struct linker){.trace = trace};
-    linker->kernels = calloc(trace->work_count + 1, sizeof(*linker->kernels));
-    linker->launches = calloc(trace->call_count + 1, sizeof(*linker->launches));
-    linker->by_thread = calloc(trace->op_count + 1, sizeof(*linker->by_thread));
+    linker->kernels = rkt_array_room(trace->work_count + 1, sizeof(*linker->kernels));
+    linker->by_thread = rkt_array_room(trace->op_count + 1, sizeof(*linker->by_thread));
     linker->has_info = calloc(trace->work_count + 1, 1);
-    if (!linker->kernels || !linker->launches || !linker->by_thread || !linker->has_info)
+    if (!linker->kernels || !linker->by_thread || !linker->has_info)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to join %zu NCCL events", trace->op_count);
     for (size_t i = 0; i < trace->work_count; i++) {
         if (trace->works[i].work_class != RKT_WORK_COPY && trace->works[i].correlation_id != 0)
             linker->kernels[linker->kernel_count++] =
                 (struct rkt_key_index){trace->works[i].correlation_id, (uint32_t)i};
     }
-    for (size_t i = 0; i < trace->call_count; i++) {
-        if (trace->calls[i].call_class == RKT_CALL_LAUNCH && trace->calls[i].correlation_id != 0)
-            linker->launches[linker->launch_count++] =
-                (struct rkt_key_index){trace->calls[i].thread_id, (uint32_t)i};
-    }
     for (size_t i = 0; i < trace->op_count; i++)
         linker->by_thread[i] = (struct rkt_key_index){trace->ops[i].thread_id, (uint32_t)i};
     if (rkt_key_index_sort(linker->kernels, linker->kernel_count) != RKT_OK ||
-        rkt_key_index_sort(linker->launches, linker->launch_count) != RKT_OK ||
         rkt_key_index_sort(linker->by_thread, trace->op_count) != RKT_OK)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to join %zu NCCL events", trace->op_count);
     return RKT_OK;
@@ -81,22 +73,26 @@ static uint32_t first_kernel_of(const struct linker *linker, uint32_t correlatio
     return RKT_INDEX_NONE;
 }
 
-/* First launch call of the thread that starts at or after start_ns. */
-static size_t find_launch(const struct linker *linker, uint32_t thread_id, int64_t start_ns)
+/* The first call from `at` on, begun by to_ns, with which the thread launched something; NULL. */
+static const struct rkt_call *next_launch(const struct rkt_rank_trace *trace, size_t *at,
+                                          uint32_t thread_id, int64_t to_ns)
 {
-    size_t low = rkt_key_index_find(linker->launches, linker->launch_count, thread_id);
-    size_t high =
-        rkt_key_index_find(linker->launches, linker->launch_count, (uint64_t)thread_id + 1);
+    for (; *at < trace->call_count && trace->calls[*at].start_ns <= to_ns; ++*at) {
+        const struct rkt_call *call = &trace->calls[*at];
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (linker->trace->calls[linker->launches[middle].index].start_ns < start_ns)
-            low = middle + 1;
-        else
-            high = middle;
+        if (call->thread_id == thread_id && call->call_class == RKT_CALL_LAUNCH &&
+            call->correlation_id != 0)
+            return call;
     }
-    return low;
+    return NULL;
+}
+
+/* Of calls that start at or after a time. */
+static size_t first_call(const struct rkt_rank_trace *trace, int64_t start_ns)
+{
+    return trace->call_count == 0 ? 0
+                                  : rkt_time_find(&trace->calls->start_ns, trace->call_count,
+                                                  sizeof(*trace->calls), start_ns);
 }
 
 /*
@@ -110,15 +106,13 @@ static uint32_t kernel_of_bracket(const struct linker *linker, const struct rkt_
     int64_t slack_ns = trace->clock_error_ns;
     int64_t best_ns = INT64_MAX;
     uint32_t best = RKT_INDEX_NONE;
-    size_t at = find_launch(linker, bracket->thread_id, bracket->start_ns - slack_ns);
+    size_t at = first_call(trace, bracket->start_ns - slack_ns);
+    const struct rkt_call *call;
 
-    for (; at < linker->launch_count && linker->launches[at].key == bracket->thread_id; at++) {
-        const struct rkt_call *call = &trace->calls[linker->launches[at].index];
+    for (; (call = next_launch(trace, &at, bracket->thread_id, bracket->end_ns + slack_ns)); at++) {
         int64_t distance_ns = llabs(call->start_ns - bracket->start_ns);
         uint32_t kernel;
 
-        if (call->start_ns > bracket->end_ns + slack_ns)
-            break;
         if (call->end_ns > bracket->end_ns + slack_ns || distance_ns >= best_ns)
             continue;
         kernel = first_kernel_of(linker, call->correlation_id);
@@ -160,14 +154,12 @@ static void find_launches_of(const struct linker *linker, const struct rkt_op *o
 {
     const struct rkt_rank_trace *trace = linker->trace;
     int64_t slack_ns = trace->clock_error_ns;
-    size_t at = find_launch(linker, op->thread_id, op->start_ns - slack_ns);
+    size_t at = first_call(trace, op->start_ns - slack_ns);
+    const struct rkt_call *call;
 
-    for (; at < linker->launch_count && linker->launches[at].key == op->thread_id; at++) {
-        const struct rkt_call *call = &trace->calls[linker->launches[at].index];
+    for (; (call = next_launch(trace, &at, op->thread_id, op->end_ns + slack_ns)); at++) {
         uint32_t kernel = first_kernel_of(linker, call->correlation_id);
 
-        if (call->start_ns > op->end_ns + slack_ns)
-            return;
         if (kernel == RKT_INDEX_NONE || kernel == group->work ||
             trace->works[kernel].work_class != RKT_WORK_COMM)
             continue; /* the driver's call inside the runtime's has the same kernel */
@@ -237,7 +229,7 @@ static enum rkt_status build_ops(struct rkt_rank_trace *trace, const struct rkt_
 {
     if (events->count >= RKT_INDEX_NONE)
         return rkt_fail(err, RKT_ERR_RANGE, "%zu NCCL events in one rank", events->count);
-    trace->ops = calloc(events->count + 1, sizeof(*trace->ops));
+    trace->ops = rkt_array_room(events->count + 1, sizeof(*trace->ops));
     if (!trace->ops)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu NCCL events", events->count);
     for (size_t i = 0; i < events->count; i++) {
@@ -266,8 +258,8 @@ static enum rkt_status build_ops(struct rkt_rank_trace *trace, const struct rkt_
 /* Operations of a kernel become neighbours, in order of works; the others keep theirs, behind. */
 static enum rkt_status group_ops(struct rkt_rank_trace *trace, struct rkt_error *err)
 {
-    struct rkt_key_index *items = calloc(trace->op_count + 1, sizeof(*items));
-    struct rkt_op *moved = calloc(trace->op_count + 1, sizeof(*moved));
+    struct rkt_key_index *items = rkt_array_room(trace->op_count + 1, sizeof(*items));
+    struct rkt_op *moved = rkt_array_room(trace->op_count + 1, sizeof(*moved));
 
     for (size_t i = 0; items && i < trace->op_count; i++)
         items[i] = (struct rkt_key_index){trace->ops[i].work, (uint32_t)i};

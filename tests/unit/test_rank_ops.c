@@ -65,6 +65,31 @@ static void each_launch_of_a_group_has_the_operations_that_follow_it(void **stat
     }
 }
 
+/* Another thread, and a call that launches nothing, are nearer to the bracket's start. */
+static void a_bracket_looks_only_at_launches_of_its_thread(void **state)
+{
+    struct rank_store *fx = *state;
+    const uint64_t t = SECOND;
+
+    add_pairs(fx);
+    add_kernel(fx, "gemm", 1, real(t + 1100), real(t + 1200));
+    add_kernel(fx, "copy kernel", 2, real(t + 1300), real(t + 1400));
+    add_kernel(fx, "mystery", 3, real(t + 1500), real(t + 1600));
+    add_event(fx, (struct rkt_event){.kind = RKT_EVENT_API,
+                                     .name_id = store_name(&fx->maker, fx->rank, "cuLaunchKernel"),
+                                     .start_ns = real(t + 1020),
+                                     .end_ns = real(t + 1025),
+                                     .thread_id = MAIN + 1,
+                                     .correlation_id = 1});
+    add_call(fx, "cudaEventRecord", 2, real(t + 1021), real(t + 1023));
+    add_call(fx, "cuLaunchKernelEx", 3, real(t + 1025), real(t + 1035));
+    add_nccl(fx, RKT_NCCL_KERNEL_LAUNCH, UINT64_MAX, t + 1020, t + 1040);
+    add_nccl(fx, RKT_NCCL_COLL, 5, t + 1050, t + 1055);
+    rank_store_load(fx, NULL);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(fx->trace->works[i].op_count, i == 2);
+}
+
 /* Under graph replay and CUDA_LAUNCH_BLOCKING the Coll events come from another thread. */
 static void calls_stand_for_operations_that_were_not_reported(void **state)
 {
@@ -213,6 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(operations_join_the_kernel_that_their_bracket_launched),
+        TEST(a_bracket_looks_only_at_launches_of_its_thread),
         TEST(each_launch_of_a_group_has_the_operations_that_follow_it),
         TEST(calls_stand_for_operations_that_were_not_reported),
         TEST(operations_whose_kernel_is_not_there_join_none),
