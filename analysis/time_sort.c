@@ -76,16 +76,36 @@ static bool find_runs(struct runs *runs, size_t count, size_t max)
     return true;
 }
 
+/* Where in [middle, end), which is in order, nothing more is before the item in front of it: mostly soon. */
+static size_t find_end(const struct runs *runs, size_t middle, size_t end)
+{
+    const unsigned char *last = item_at(runs, middle - 1);
+    size_t low = middle;
+    size_t high = middle;
+
+    for (size_t step = 1; high < end && is_before(item_at(runs, high), last, runs->order);
+         step *= 2) {
+        low = high + 1;
+        high = end - high > step ? high + step : end;
+    }
+    while (low < high) {
+        size_t at = low + (high - low) / 2;
+
+        if (is_before(item_at(runs, at), last, runs->order))
+            low = at + 1;
+        else
+            high = at;
+    }
+    return low;
+}
+
 /* [first, middle) and [middle, end), from the last item down; only what has to move is touched. */
 static void merge_two(const struct runs *runs, size_t first, size_t middle, size_t end)
 {
     size_t left = middle;
     size_t waiting;
 
-    if (!is_before(item_at(runs, middle), item_at(runs, middle - 1), runs->order))
-        return;
-    while (!is_before(item_at(runs, end - 1), item_at(runs, middle - 1), runs->order))
-        end--;
+    end = find_end(runs, middle, end);
     waiting = end - middle;
     memcpy(runs->room, item_at(runs, middle), waiting * runs->elem_bytes);
     while (waiting > 0) {
