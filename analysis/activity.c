@@ -64,13 +64,17 @@ static enum rkt_status add_work(struct builder *builder, size_t index)
     return status;
 }
 
-static enum rkt_status fill_sets(struct builder *builder)
+/* *end_ns_out: the latest end. */
+static enum rkt_status fill_sets(struct builder *builder, int64_t *end_ns_out)
 {
+    const struct rkt_rank_trace *trace = builder->trace;
     struct rkt_activity *activity = builder->activity;
 
-    for (size_t i = 0; i < builder->trace->work_count; i++) {
+    *end_ns_out = INT64_MIN;
+    for (size_t i = 0; i < trace->work_count; i++) {
         if (add_work(builder, i) != RKT_OK)
             return RKT_ERR_NOMEM;
+        *end_ns_out = trace->works[i].end_ns > *end_ns_out ? trace->works[i].end_ns : *end_ns_out;
     }
     rkt_interval_set_normalise(&activity->compute);
     rkt_interval_set_normalise(&activity->comm);
@@ -170,12 +174,10 @@ static enum rkt_status sweep(struct builder *builder, struct rkt_idle *idle, int
 static enum rkt_status build(struct builder *builder)
 {
     const struct rkt_rank_trace *trace = builder->trace;
-    int64_t end_ns = INT64_MIN;
+    int64_t end_ns;
 
-    if (fill_sets(builder) != RKT_OK)
+    if (fill_sets(builder, &end_ns) != RKT_OK)
         return RKT_ERR_NOMEM;
-    for (size_t i = 0; i < trace->work_count; i++)
-        end_ns = trace->works[i].end_ns > end_ns ? trace->works[i].end_ns : end_ns;
     if (trace->work_count == 0)
         return RKT_OK;
     return sweep(builder, builder->activity->idle, trace->works[0].start_ns, end_ns);

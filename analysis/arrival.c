@@ -9,24 +9,32 @@
 /* Without a launch record: a start so soon after the one before was waiting for it. */
 #define QUEUED_GAP_NS 10000
 
+/* Threads, or streams, each once and in order: with the last of launches.works so far, + 1; 0 none. */
+struct key_set {
+    struct rkt_key_index *items;
+    size_t count;
+    size_t found; /* the last that was found */
+};
+
 /* By launch. */
 struct launches {
-    struct rkt_key_index *works;   /* all but comm: when it was launched, and its index */
-    struct rkt_key_index *comms;   /* likewise */
-    struct rkt_key_index *threads; /* that launched works: the last one so far, + 1; 0 none */
-    struct rkt_key_index *streams; /* likewise, that works are on */
+    struct rkt_key_index *works; /* all but comm: when it was launched, and its index */
+    struct rkt_key_index *comms; /* likewise */
     size_t work_count;
     size_t comm_count;
-    size_t thread_count;
-    size_t stream_count;
+    uint32_t *all_comms; /* those without a known launch, too: in order of works */
+    size_t all_comm_count;
+    struct key_set threads; /* that launched works */
+    struct key_set streams; /* that works are on */
 };
 
 static void launches_release(struct launches *launches)
 {
     free(launches->works);
     free(launches->comms);
-    free(launches->threads);
-    free(launches->streams);
+    free(launches->all_comms);
+    free(launches->threads.items);
+    free(launches->streams.items);
 }
 
 static uint64_t stream_of(const struct rkt_work *work)
@@ -35,31 +43,42 @@ static uint64_t stream_of(const struct rkt_work *work)
 }
 
 /* Neighbours mostly have one key: what is left is soon sorted. */
-static void add_key(struct rkt_key_index *keys, size_t *count, uint64_t key)
+static void add_key(struct key_set *set, uint64_t key)
 {
-    if (*count == 0 || keys[*count - 1].key != key)
-        keys[(*count)++] = (struct rkt_key_index){key, 0};
+    if (set->count == 0 || set->items[set->count - 1].key != key)
+        set->items[set->count++] = (struct rkt_key_index){key, 0};
 }
 
-/* Each key once, in order. */
-static enum rkt_status make_set(struct rkt_key_index *keys, size_t *count)
+/* Of the keys added. */
+static enum rkt_status make_set(struct key_set *set)
 {
-    size_t key_count = *count;
-    enum rkt_status status = rkt_key_index_sort(keys, key_count);
+    size_t count = set->count;
+    enum rkt_status status = rkt_key_index_sort(set->items, count);
 
-    *count = 0;
-    for (size_t i = 0; i < key_count; i++)
-        add_key(keys, count, keys[i].key);
+    set->count = 0;
+    for (size_t i = 0; i < count; i++)
+        add_key(set, set->items[i].key);
     return status;
 }
 
-/* Of what was launched, as far as that is known. */
+/* NULL: there is none. */
+static struct rkt_key_index *find_key(struct key_set *set, uint64_t key)
+{
+    if (set->found < set->count && set->items[set->found].key == key)
+        return &set->items[set->found];
+    set->found = rkt_key_index_find(set->items, set->count, key);
+    return set->found < set->count && set->items[set->found].key == key ? &set->items[set->found]
+                                                                        : NULL;
+}
+
 static void fill_launches(struct launches *launches, const struct rkt_rank_trace *trace)
 {
     for (size_t i = 0; i < trace->work_count; i++) {
         const struct rkt_work *work = &trace->works[i];
         struct rkt_key_index launch = {rkt_key_of_time(work->launch_start_ns), (uint32_t)i};
 
+        if (work->work_class == RKT_WORK_COMM)
+            launches->all_comms[launches->all_comm_count++] = (uint32_t)i;
         if (work->launch_start_ns == RKT_TIME_UNKNOWN)
             continue;
         if (work->work_class == RKT_WORK_COMM) {
@@ -67,8 +86,8 @@ static void fill_launches(struct launches *launches, const struct rkt_rank_trace
             continue;
         }
         launches->works[launches->work_count++] = launch;
-        add_key(launches->threads, &launches->thread_count, work->launch_thread_id);
-        add_key(launches->streams, &launches->stream_count, stream_of(work));
+        add_key(&launches->threads, work->launch_thread_id);
+        add_key(&launches->streams, stream_of(work));
     }
 }
 
@@ -77,26 +96,21 @@ static enum rkt_status launches_init(struct launches *launches, const struct rkt
 {
     size_t cap = trace->work_count + 1;
 
-    *launches = (struct launches){.works = rkt_array_room(cap, sizeof(*launches->works)),
-                                  .comms = rkt_array_room(cap, sizeof(*launches->comms)),
-                                  .threads = rkt_array_room(cap, sizeof(*launches->threads)),
-                                  .streams = rkt_array_room(cap, sizeof(*launches->streams))};
-    if (!launches->works || !launches->comms || !launches->threads || !launches->streams)
+    *launches =
+        (struct launches){.works = rkt_array_room(cap, sizeof(*launches->works)),
+                          .comms = rkt_array_room(cap, sizeof(*launches->comms)),
+                          .all_comms = rkt_array_room(cap, sizeof(*launches->all_comms)),
+                          .threads.items = rkt_array_room(cap, sizeof(*launches->threads.items)),
+                          .streams.items = rkt_array_room(cap, sizeof(*launches->streams.items))};
+    if (!launches->works || !launches->comms || !launches->all_comms || !launches->threads.items ||
+        !launches->streams.items)
         return RKT_ERR_NOMEM;
     fill_launches(launches, trace);
     if (rkt_key_index_sort(launches->works, launches->work_count) != RKT_OK ||
         rkt_key_index_sort(launches->comms, launches->comm_count) != RKT_OK ||
-        make_set(launches->threads, &launches->thread_count) != RKT_OK)
+        make_set(&launches->threads) != RKT_OK)
         return RKT_ERR_NOMEM;
-    return make_set(launches->streams, &launches->stream_count);
-}
-
-/* NULL: there is none. */
-static struct rkt_key_index *find_key(struct rkt_key_index *keys, size_t count, uint64_t key)
-{
-    size_t at = rkt_key_index_find(keys, count, key);
-
-    return at < count && keys[at].key == key ? &keys[at] : NULL;
+    return make_set(&launches->streams);
 }
 
 /* Launch `at` is the last one of its thread and of its stream. */
@@ -104,9 +118,8 @@ static void pass(struct launches *launches, const struct rkt_rank_trace *trace, 
 {
     const struct rkt_work *work = &trace->works[launches->works[at].index];
 
-    find_key(launches->threads, launches->thread_count, work->launch_thread_id)->index =
-        (uint32_t)at + 1;
-    find_key(launches->streams, launches->stream_count, stream_of(work))->index = (uint32_t)at + 1;
+    find_key(&launches->threads, work->launch_thread_id)->index = (uint32_t)at + 1;
+    find_key(&launches->streams, stream_of(work))->index = (uint32_t)at + 1;
 }
 
 /* The work that was launched last by that thread, or to that stream, of those passed; NULL for none. */
@@ -119,17 +132,15 @@ static const struct rkt_work *last_of(const struct launches *launches,
 
 /* The stream that the thread gave work last is the one that the collective waits for, whoever gave it
  * more: an exchange of the main thread follows the backward that autograd's thread launched. */
-static int64_t ready_of(const struct launches *launches, const struct rkt_rank_trace *trace,
+static int64_t ready_of(struct launches *launches, const struct rkt_rank_trace *trace,
                         const struct rkt_work *comm)
 {
     const struct rkt_work *last =
-        last_of(launches, trace,
-                find_key(launches->threads, launches->thread_count, comm->launch_thread_id));
+        last_of(launches, trace, find_key(&launches->threads, comm->launch_thread_id));
     int64_t ready_ns = comm->launch_end_ns;
 
     if (last)
-        last = last_of(launches, trace,
-                       find_key(launches->streams, launches->stream_count, stream_of(last)));
+        last = last_of(launches, trace, find_key(&launches->streams, stream_of(last)));
     if (last && last->end_ns > ready_ns)
         ready_ns = last->end_ns;
     return ready_ns < comm->start_ns ? ready_ns : comm->start_ns;
@@ -223,21 +234,18 @@ enum rkt_status rkt_find_arrivals(struct rkt_rank_trace *trace, struct rkt_error
                         trace->work_count);
     }
     find_ready(&launches, trace, arrivals);
-    launches_release(&launches);
-    for (size_t i = 0; i < trace->work_count; i++) {
-        const struct rkt_work *work = &trace->works[i];
-        int64_t ready_ns =
-            work->launch_start_ns == RKT_TIME_UNKNOWN ? RKT_NA : arrivals[i].ready_ns;
-        int64_t *stream_end_ns;
+    for (size_t i = 0; i < launches.all_comm_count; i++) {
+        const struct rkt_work *work = &trace->works[launches.all_comms[i]];
+        struct rkt_comm_arrival *arrival = &arrivals[launches.all_comms[i]];
+        int64_t *stream_end_ns = end_of_stream(streams, &stream_count, work);
 
-        if (work->work_class != RKT_WORK_COMM)
-            continue;
-        stream_end_ns = end_of_stream(streams, &stream_count, work);
-        arrivals[i] =
-            arrival_of(trace, work, ready_ns, stream_end_ns == NULL ? RKT_NA : *stream_end_ns);
+        *arrival = arrival_of(
+            trace, work, work->launch_start_ns == RKT_TIME_UNKNOWN ? RKT_NA : arrival->ready_ns,
+            stream_end_ns == NULL ? RKT_NA : *stream_end_ns);
         if (stream_end_ns != NULL)
             *stream_end_ns = work->end_ns;
     }
+    launches_release(&launches);
     for (size_t i = 0; i < trace->bucket_count; i++) {
         trace->buckets[i].job_start_ns = rkt_rank_trace_job_ns(trace, trace->buckets[i].start_ns);
         trace->buckets[i].job_end_ns = rkt_rank_trace_job_ns(trace, trace->buckets[i].end_ns);

@@ -18,6 +18,7 @@
 #include "analysis/layer.h"
 #include "analysis/range_name.h"
 #include "analysis/time_find.h"
+#include "common/array.h"
 
 #define DEVICE_GAP_NS 2000
 
@@ -69,7 +70,7 @@ static struct host_thread *find_thread(const struct rkt_idle *idle, uint32_t thr
 /* A thread for each that launches, the main thread and thread 0. */
 static enum rkt_status make_threads(struct rkt_idle *idle, const struct rkt_rank_trace *trace)
 {
-    struct rkt_key_index *items = calloc(trace->work_count + 2, sizeof(*items));
+    struct rkt_key_index *items = rkt_array_room(trace->work_count + 2, sizeof(*items));
     size_t count = 0;
 
     if (!items)
@@ -105,14 +106,15 @@ static enum rkt_status fill_threads(struct rkt_idle *idle, const struct rkt_rank
 
     for (size_t i = 0; i < trace->call_count && status == RKT_OK; i++) {
         const struct rkt_call *call = &trace->calls[i];
-        struct host_thread *thread = find_thread(idle, call->thread_id);
+        bool is_blocking = call->call_class == RKT_CALL_BLOCKING;
+        struct host_thread *thread;
 
-        if (thread && call->call_class == RKT_CALL_BLOCKING)
-            status =
-                rkt_interval_set_add(&thread->states[HOST_BLOCKED], call->start_ns, call->end_ns);
-        else if (thread && call->call_class == RKT_CALL_ALLOC)
-            status =
-                rkt_interval_set_add(&thread->states[HOST_ALLOC], call->start_ns, call->end_ns);
+        if (!is_blocking && call->call_class != RKT_CALL_ALLOC)
+            continue;
+        thread = find_thread(idle, call->thread_id);
+        if (thread)
+            status = rkt_interval_set_add(&thread->states[is_blocking ? HOST_BLOCKED : HOST_ALLOC],
+                                          call->start_ns, call->end_ns);
     }
     for (size_t i = 0; i < trace->range_count && status == RKT_OK; i++) {
         const struct rkt_range *range = &trace->ranges[i];

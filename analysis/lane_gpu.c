@@ -15,6 +15,7 @@
 #include "analysis/lane_parts.h"
 #include "analysis/layer.h"
 #include "analysis/time_find.h"
+#include "common/array.h"
 
 /* So long after the end of what it waited for work may begin, or a call return. */
 #define AFTER_NS 20000
@@ -46,8 +47,10 @@ struct finder {
     size_t stream_count;
     struct comm_end *comms; /* by end */
     size_t comm_count;
+    size_t comm_cap;
     struct blocking *calls; /* by end */
     size_t call_count;
+    size_t call_cap;
 };
 
 static bool has_stream(const struct finder *finder, const struct rkt_work *work)
@@ -58,19 +61,6 @@ static bool has_stream(const struct finder *finder, const struct rkt_work *work)
             return true;
     }
     return false;
-}
-
-static void find_streams(struct finder *finder)
-{
-    const struct rkt_rank_trace *trace = finder->trace;
-
-    for (size_t i = 0; i < trace->work_count && finder->stream_count < STREAMS_MAX; i++) {
-        const struct rkt_work *work = &trace->works[i];
-
-        if (work->work_class == RKT_WORK_COMPUTE && !has_stream(finder, work))
-            finder->streams[finder->stream_count++] =
-                (struct stream){work->device_id, work->stream_id};
-    }
 }
 
 /* What the lane consists of: kernels, and the copies between them. */
@@ -104,34 +94,49 @@ static int compare_calls(const void *a, const void *b)
     return (x->thread_id > y->thread_id) - (x->thread_id < y->thread_id);
 }
 
-static enum rkt_status find_ends(struct finder *finder)
+static enum rkt_status take_work(struct finder *finder, size_t index)
+{
+    const struct rkt_work *work = &finder->trace->works[index];
+
+    if (work->work_class == RKT_WORK_COMPUTE && finder->stream_count < STREAMS_MAX &&
+        !has_stream(finder, work))
+        finder->streams[finder->stream_count++] = (struct stream){work->device_id, work->stream_id};
+    if (work->work_class != RKT_WORK_COMM)
+        return RKT_OK;
+    if (!rkt_array_reserve((void **)&finder->comms, &finder->comm_cap, finder->comm_count + 1,
+                           sizeof(*finder->comms)))
+        return RKT_ERR_NOMEM;
+    finder->comms[finder->comm_count++] = (struct comm_end){work->end_ns, (uint32_t)index};
+    return RKT_OK;
+}
+
+static enum rkt_status take_call(struct finder *finder, const struct rkt_call *call)
+{
+    if (call->call_class != RKT_CALL_BLOCKING)
+        return RKT_OK;
+    if (!rkt_array_reserve((void **)&finder->calls, &finder->call_cap, finder->call_count + 1,
+                           sizeof(*finder->calls)))
+        return RKT_ERR_NOMEM;
+    finder->calls[finder->call_count++] =
+        (struct blocking){call->start_ns, call->end_ns, call->thread_id};
+    return RKT_OK;
+}
+
+/* Streams, and the ends of comms and calls. */
+static enum rkt_status take_all(struct finder *finder)
 {
     const struct rkt_rank_trace *trace = finder->trace;
+    enum rkt_status status = RKT_OK;
 
-    for (size_t i = 0; i < trace->work_count; i++)
-        finder->comm_count += trace->works[i].work_class == RKT_WORK_COMM;
-    for (size_t i = 0; i < trace->call_count; i++)
-        finder->call_count += trace->calls[i].call_class == RKT_CALL_BLOCKING;
-    finder->comms = calloc(finder->comm_count + 1, sizeof(*finder->comms));
-    finder->calls = calloc(finder->call_count + 1, sizeof(*finder->calls));
-    if (!finder->comms || !finder->calls)
-        return RKT_ERR_NOMEM;
-    finder->comm_count = finder->call_count = 0;
-    for (size_t i = 0; i < trace->work_count; i++) {
-        if (trace->works[i].work_class == RKT_WORK_COMM)
-            finder->comms[finder->comm_count++] =
-                (struct comm_end){trace->works[i].end_ns, (uint32_t)i};
-    }
-    for (size_t i = 0; i < trace->call_count; i++) {
-        const struct rkt_call *call = &trace->calls[i];
-
-        if (call->call_class == RKT_CALL_BLOCKING)
-            finder->calls[finder->call_count++] =
-                (struct blocking){call->start_ns, call->end_ns, call->thread_id};
-    }
-    qsort(finder->comms, finder->comm_count, sizeof(*finder->comms), compare_comms);
-    qsort(finder->calls, finder->call_count, sizeof(*finder->calls), compare_calls);
-    return RKT_OK;
+    for (size_t i = 0; i < trace->work_count && status == RKT_OK; i++)
+        status = take_work(finder, i);
+    for (size_t i = 0; i < trace->call_count && status == RKT_OK; i++)
+        status = take_call(finder, &trace->calls[i]);
+    if (finder->comm_count > 1)
+        qsort(finder->comms, finder->comm_count, sizeof(*finder->comms), compare_comms);
+    if (finder->call_count > 1)
+        qsort(finder->calls, finder->call_count, sizeof(*finder->calls), compare_calls);
+    return status;
 }
 
 /* ---- pieces ---- */
@@ -231,8 +236,10 @@ static enum rkt_status find_pieces(const struct finder *finder, const struct rkt
 static const struct comm_end *last_comm(const struct finder *finder, int64_t after_ns,
                                         int64_t by_ns)
 {
-    size_t past = rkt_time_find_past(&finder->comms->end_ns, finder->comm_count,
-                                     sizeof(*finder->comms), by_ns);
+    size_t past = finder->comm_count == 0
+                      ? 0
+                      : rkt_time_find_past(&finder->comms->end_ns, finder->comm_count,
+                                           sizeof(*finder->comms), by_ns);
 
     return past > 0 && finder->comms[past - 1].end_ns > after_ns ? &finder->comms[past - 1] : NULL;
 }
@@ -248,8 +255,10 @@ static int64_t ready_ns(const struct rkt_rank_trace *trace, uint32_t work)
 static const struct blocking *last_call(const struct finder *finder, const struct rkt_work *next,
                                         int64_t gap_ns)
 {
-    size_t past = rkt_time_find_past(&finder->calls->end_ns, finder->call_count,
-                                     sizeof(*finder->calls), next->launch_start_ns);
+    size_t past = finder->call_count == 0
+                      ? 0
+                      : rkt_time_find_past(&finder->calls->end_ns, finder->call_count,
+                                           sizeof(*finder->calls), next->launch_start_ns);
 
     for (size_t i = 0; i < CALLS_MAX && past > i; i++) {
         const struct blocking *call = &finder->calls[past - 1 - i];
@@ -356,12 +365,10 @@ enum rkt_status rkt_lane_draft_gpu(const struct rkt_rank_trace *trace,
                                    int64_t *ends_ns)
 {
     struct finder finder = {.trace = trace, .draft = draft};
-    enum rkt_status status;
+    enum rkt_status status = take_all(&finder);
 
-    find_streams(&finder);
-    status = find_pieces(&finder, rank->activity);
     if (status == RKT_OK)
-        status = find_ends(&finder);
+        status = find_pieces(&finder, rank->activity);
     if (status == RKT_OK)
         status = walk_works(&finder, ends_ns);
     free(finder.comms);

@@ -13,6 +13,7 @@
 #include "analysis/range_name.h"
 #include "analysis/stages.h"
 #include "analysis/time_sort.h"
+#include "common/array.h"
 
 /* Host time of the marks, by enum rkt_phase; [0] is input. */
 struct phase_marks {
@@ -22,7 +23,7 @@ struct phase_marks {
 static enum rkt_status collect_launches(const struct rkt_rank_trace *trace,
                                         struct rkt_launch **launches_out, size_t *count_out)
 {
-    struct rkt_launch *launches = calloc(trace->work_count + 1, sizeof(*launches));
+    struct rkt_launch *launches = rkt_array_room(trace->work_count + 1, sizeof(*launches));
     size_t count = 0;
 
     if (!launches)
@@ -213,10 +214,9 @@ static void walk_steps(struct rkt_rank_trace *trace, struct rkt_rank_result *res
     }
 }
 
-/* Where the run of backward begins on the host in which a step's first bucket was launched. */
-static void find_backward_launches(const struct rkt_rank_trace *trace,
-                                   struct rkt_rank_result *result,
-                                   const struct rkt_launch *launches, size_t count)
+/* Buckets, and where the run of backward begins on the host in which a step's first was launched. */
+static void find_buckets(const struct rkt_rank_trace *trace, struct rkt_rank_result *result,
+                         const struct rkt_launch *launches, size_t count)
 {
     uint32_t step = RKT_INDEX_NONE;
     int64_t run_start_ns = RKT_NA;
@@ -224,8 +224,9 @@ static void find_backward_launches(const struct rkt_rank_trace *trace,
     for (size_t i = 0; i < result->step_count; i++)
         result->steps[i].backward_launch_ns = RKT_NA;
     for (size_t i = 0; i < count; i++) {
-        const struct rkt_work *work = &trace->works[launches[i].work];
+        struct rkt_work *work = &trace->works[launches[i].work];
 
+        work->is_bucket = is_bucket(trace, work);
         if (work->step != step ||
             (work->phase != RKT_PHASE_BACKWARD && work->phase != RKT_PHASE_NONE))
             run_start_ns = RKT_NA;
@@ -259,9 +260,7 @@ enum rkt_status rkt_find_phases(struct rkt_rank_trace *trace, struct rkt_rank_re
         walk_steps(trace, result, launches, count);
         for (size_t i = 0; i < result->step_count; i++)
             use_marks(&marks, &result->steps[i]);
-        for (size_t i = 0; i < trace->work_count; i++)
-            trace->works[i].is_bucket = is_bucket(trace, &trace->works[i]);
-        find_backward_launches(trace, result, launches, count);
+        find_buckets(trace, result, launches, count);
         if (result->phase_source == RKT_PHASES_NONE && marks.sets[RKT_PHASE_BACKWARD].count > 0)
             result->phase_source = RKT_PHASES_MARKS;
     }

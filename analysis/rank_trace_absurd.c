@@ -78,23 +78,31 @@ void rkt_rank_trace_leave_out_endless(struct rkt_rank_trace *trace)
 {
     int64_t first_ns = INT64_MAX;
     int64_t last_ns = INT64_MIN;
+    int64_t longest_ns = 0;
     int64_t allowed_ns;
     size_t kept = 0;
 
     for (size_t i = 0; i < trace->work_count; i++) {
-        first_ns = trace->works[i].start_ns < first_ns ? trace->works[i].start_ns : first_ns;
-        last_ns = trace->works[i].start_ns > last_ns ? trace->works[i].start_ns : last_ns;
+        const struct rkt_work *work = &trace->works[i];
+
+        first_ns = work->start_ns < first_ns ? work->start_ns : first_ns;
+        last_ns = work->start_ns > last_ns ? work->start_ns : last_ns;
+        longest_ns =
+            work->end_ns - work->start_ns > longest_ns ? work->end_ns - work->start_ns : longest_ns;
     }
     for (size_t i = 0; i < trace->call_count; i++) {
         first_ns = trace->calls[i].start_ns < first_ns ? trace->calls[i].start_ns : first_ns;
         last_ns = trace->calls[i].end_ns > last_ns ? trace->calls[i].end_ns : last_ns;
     }
-    if (trace->work_count == 0)
+    if (longest_ns < ABSURD_AFTER_NS) /* then none ends so long after the last start */
         return;
     allowed_ns = last_ns - first_ns > ABSURD_AFTER_NS ? last_ns - first_ns : ABSURD_AFTER_NS;
     for (size_t i = 0; i < trace->work_count; i++) {
-        if (trace->works[i].end_ns - last_ns <= allowed_ns && !is_overrun(trace, i))
-            trace->works[kept++] = trace->works[i];
+        if (trace->works[i].end_ns - last_ns > allowed_ns || is_overrun(trace, i))
+            continue;
+        if (kept < i)
+            trace->works[kept] = trace->works[i];
+        kept++;
     }
     trace->left_out_count += trace->work_count - kept;
     trace->work_count = kept;

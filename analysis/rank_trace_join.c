@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "analysis/time_sort.h"
+#include "common/array.h"
 
 /* Calls by correlation; of one correlation the earliest first, which encloses the others. */
 static enum rkt_status index_calls(const struct rkt_rank_trace *trace,
                                    struct rkt_key_index **items_out, size_t *count_out,
                                    struct rkt_error *err)
 {
-    struct rkt_key_index *items = calloc(trace->call_count + 1, sizeof(*items));
+    struct rkt_key_index *items = rkt_array_room(trace->call_count + 1, sizeof(*items));
     size_t count = 0;
 
     if (!items)
@@ -130,7 +131,7 @@ uint32_t rkt_rank_trace_thread_of_marks(const struct rkt_rank_trace *trace)
 static enum rkt_status thread_of_most_launches(const struct rkt_rank_trace *trace,
                                                uint32_t *thread_id_out, struct rkt_error *err)
 {
-    struct rkt_key_index *items = calloc(trace->work_count + 1, sizeof(*items));
+    struct rkt_key_index *items = rkt_array_room(trace->work_count + 1, sizeof(*items));
     size_t best_count = 0;
     bool best_is_autograd = true;
     size_t count = 0;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/rank_trace_parts.h"
+#include "common/array.h"
 
 #define ROUNDING_NS 1000
 
@@ -34,8 +35,11 @@ static int64_t find_first(const struct rkt_rank_trace *trace)
 
 void rkt_rank_trace_count(struct rkt_rank_trace *trace)
 {
+    size_t graph_count = 0;
+
     trace->first_ns = find_first(trace);
-    trace->early_count = trace->whole_graph_count = 0;
+    trace->early_count = trace->whole_graph_count = trace->hidden_count = 0;
+    trace->hidden_ns = 0;
     memset(trace->work_counts, 0, sizeof(trace->work_counts));
     for (size_t i = 0; i < trace->range_count; i++)
         trace->has_sync_calls |= trace->ranges[i].type == RKT_RANGE_SYNC_CALL;
@@ -47,11 +51,13 @@ void rkt_rank_trace_count(struct rkt_rank_trace *trace)
         /* By more than whole microseconds explain: the device's clock was not yet mapped well. */
         trace->early_count += work->launch_start_ns != RKT_TIME_UNKNOWN &&
                               work->start_ns + ROUNDING_NS < work->launch_start_ns;
+        graph_count += work->from_graph;
         trace->whole_graph_count += work->is_whole_graph;
         if (work->device_id < RKT_DEVICES_MAX)
             trace->work_counts[work->device_id]++;
     }
-    rkt_rank_trace_find_hidden(trace);
+    if (graph_count > 0)
+        rkt_rank_trace_find_hidden(trace);
 }
 
 size_t rkt_rank_trace_bytes(const struct rkt_rank_trace *trace)
@@ -99,16 +105,14 @@ enum rkt_status rkt_rank_trace_thin(struct rkt_rank_trace *trace, struct rkt_err
 {
     struct rkt_comm_arrival *shrunk_arrivals;
     struct rkt_work *shrunk;
+    uint32_t *shrunk_index;
     size_t count = 0;
 
     if (trace->whole_index)
         return RKT_OK;
-    for (size_t i = 0; i < trace->work_count; i++)
-        count += trace->works[i].work_class == RKT_WORK_COMM;
-    trace->whole_index = calloc(count + 1, sizeof(*trace->whole_index));
+    trace->whole_index = rkt_array_room(trace->work_count + 1, sizeof(*trace->whole_index));
     if (!trace->whole_index)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the collectives of a rank");
-    count = 0;
     for (size_t i = 0; i < trace->work_count; i++) {
         if (trace->works[i].work_class != RKT_WORK_COMM)
             continue;
@@ -126,6 +130,9 @@ enum rkt_status rkt_rank_trace_thin(struct rkt_rank_trace *trace, struct rkt_err
         trace->arrivals ? realloc(trace->arrivals, (count + 1) * sizeof(*shrunk_arrivals)) : NULL;
     if (shrunk_arrivals)
         trace->arrivals = shrunk_arrivals;
+    shrunk_index = realloc(trace->whole_index, (count + 1) * sizeof(*shrunk_index));
+    if (shrunk_index)
+        trace->whole_index = shrunk_index;
     let_go((void **)&trace->calls, &trace->call_count);
     let_go((void **)&trace->ranges, &trace->range_count);
     let_go((void **)&trace->shapes, &trace->shape_count);

@@ -90,15 +90,19 @@ static bool has_launches(const struct rkt_rank_trace *trace)
             continue;
         kernel_count++;
         launched_count += trace->works[i].launch_start_ns != RKT_TIME_UNKNOWN;
+        if (launched_count > trace->work_count / 2)
+            return true;
     }
     return launched_count > 0 && launched_count >= kernel_count - launched_count;
 }
 
-/* First pass: steps by launch, and the latest end of compute and comm launched in each. */
-static void assign_launched(struct rkt_rank_trace *trace, struct rkt_rank_result *result,
+/* First pass: steps by launch, and the latest end of compute and comm launched in each. Returns whether
+ * all works have a launch record. */
+static bool assign_launched(struct rkt_rank_trace *trace, struct rkt_rank_result *result,
                             int64_t *before_end_ns)
 {
     bool use_starts = !has_launches(trace);
+    bool are_all_launched = true;
     size_t next = 0;
 
     for (size_t i = 0; i < trace->work_count; i++) {
@@ -108,6 +112,7 @@ static void assign_launched(struct rkt_rank_trace *trace, struct rkt_rank_result
         int64_t *end_ns = before_end_ns;
 
         work->step = RKT_INDEX_NONE;
+        are_all_launched &= is_launched;
         if (!is_launched && !use_starts)
             continue;
         work->step = step_of_launch(result, at_ns, &next);
@@ -118,6 +123,7 @@ static void assign_launched(struct rkt_rank_trace *trace, struct rkt_rank_result
         if (work->work_class != RKT_WORK_COPY && work->end_ns > *end_ns)
             *end_ns = work->end_ns;
     }
+    return are_all_launched;
 }
 
 /* Second pass: windows that tile. The first begins with its mark or, where the device was then
@@ -157,14 +163,16 @@ static void set_gpu_windows(struct rkt_rank_trace *trace, struct rkt_rank_result
 {
     struct host_span run = span_of_works(trace);
     int64_t before_end_ns = INT64_MIN;
+    bool are_all_launched;
 
     result->run.start_ns = run.start_ns;
     result->run.end_ns = run.end_ns;
     for (size_t i = 0; i < result->step_count; i++)
         result->steps[i].window.end_ns = INT64_MIN;
-    assign_launched(trace, result, &before_end_ns);
+    are_all_launched = assign_launched(trace, result, &before_end_ns);
     set_windows(result, before_end_ns);
-    assign_others(trace, result);
+    if (!are_all_launched)
+        assign_others(trace, result);
 }
 
 /* Host view: from mark to mark. */

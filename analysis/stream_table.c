@@ -14,6 +14,7 @@
 #include "analysis/row_list.h"
 #include "analysis/segment.h"
 #include "analysis/time_find.h"
+#include "common/array.h"
 
 #define STREAMS_MAX 1024u /* streams beyond share the last row */
 #define NEAR_TRIES 8
@@ -219,7 +220,7 @@ enum rkt_status rkt_make_stream_table(const struct rkt_rank_result *rank, struct
     enum rkt_status status = rkt_row_list_init(&table.list, STREAMS_MAX);
 
     table.streams = calloc(STREAMS_MAX, sizeof(*table.streams));
-    table.starts = calloc(rank->trace->work_count + 1, sizeof(*table.starts));
+    table.starts = rkt_array_room(rank->trace->work_count + 1, sizeof(*table.starts));
     if (!table.streams || !table.starts)
         status = RKT_ERR_NOMEM;
     if (status == RKT_OK) {
