@@ -274,7 +274,7 @@ static void launch_forward(struct rkt_sim_rank *sim, uint32_t i)
     uint64_t sync_count = fault_amount(sim, RKT_FAULT_HIDDEN_SYNC);
     uint64_t synced = (sync_count * i + count - 1) / count;
 
-    hold_memory(sim, sim->allocated_bytes + sim->scenario->allocator_bytes);
+    hold_memory(sim, sim->allocated_bytes + (i == 0 ? 2 : 1) * sim->scenario->allocator_bytes);
     launch(sim, RKT_SIM_NAME_FORWARD_KERNEL, i,
            kernel_ns(sim, i) + share(fault_amount(sim, RKT_FAULT_OTHER_SHAPES), i, count));
     for (; synced < sync_count && synced * count < sync_count * (i + 1); synced++)

@@ -107,6 +107,9 @@ SCENARIOS = [
     one("hidden synchronisation", [1], "sync", PYTHON, GAPS, "hidden-sync rank=1 amount=20"),
     one("allocation", [3], "alloc", [], "device-alloc rank=3 amount=40ms"),
     one("200 ms in backward of rank 1 of 8", [1], "compute", ["ranks=8"], "slow-compute rank=1 amount=200ms"),
+    clean("short kernels", *FAST, "kernel=3us", "launch=2us", "launch-latency=3us", "bucket-bytes=64KiB", "input-bytes=4KiB"),
+    all_ranks("launches that outlast their kernels", {"launch_blocking", "launch_gaps"}, FAST + ["kernel=20us",
+              "jitter-ppm=0", "launch=50us", "launch-latency=5us", "bucket-bytes=64KiB", "input-bytes=0B", "input=1us"]),
     # launch shapes, operators and their inputs
     clean("shapes and operators", *SHAPES),
     clean("shapes and operators of all groups", *GRID, *SHAPES, "micro-batches=2", "1f1b=1"),

@@ -138,10 +138,12 @@ def add_tables(rows, report, truth, works):
     for name, table in known.items():
         got = {key_of(name, row): row for row in report["tables"][name] if row["count"] > 0}
         rows.same(f"{name}, rows", sorted(table), sorted(got))
+        common = [key for key in table if key in got]
+        pairs = [(table[key], got[key]) for key in common]
         for number in sorted({number for row in table.values() for number in row}):
-            pairs = [(table[key], got[key]) for key in table if key in got]
-            off = [key for key, (a, b) in zip(table, pairs) if not is_near(a[number], b[number], rate, a)]
-            rows.add(f"{name}, {number}", *(total(row[number] for row in side) for side in zip(*pairs)), str(off or ""), not off)
+            off = [key for key, (a, b) in zip(common, pairs) if not is_near(a[number], b[number], rate, a)]
+            known_sum, got_sum = (total(pair[side][number] for pair in pairs) for side in (0, 1))
+            rows.add(f"{name}, {number}", known_sum, got_sum, str(off or ""), not off)
 
 
 def add_memory(rows, report, works):
@@ -305,7 +307,7 @@ def add_efficiency(rows, job, scenario, report, truth):
     rows.near("communication efficiency", max(useful) / total_ns, got["comm"], limit)
     flops_per_s = STEP_FLOPS / truth["rank_count"] / (total_ns / len(numbers) / 1e9)
     rows.near("FLOPs a second of a GPU", flops_per_s, got["flops_per_s"], limit * flops_per_s)
-    rows.near("MFU", flops_per_s / PEAK_FLOPS, got["mfu"], limit)
+    rows.near("MFU", flops_per_s / PEAK_FLOPS, got["mfu"], limit * flops_per_s / PEAK_FLOPS)
     rows.same("replay", True, report["replay"]["is_valid"])
     rows.near("misses the steps by", 0, report["replay"]["miss"], ESTIMATE_OFF_MAX)
     without = [fault for fault in scenario.faults if not fault.startswith("slow-link")]

@@ -331,7 +331,7 @@ def derive(name, table):
         if name == "operators":
             row["host_minus_device_ns"] = row["self_host_ns"] - row["self_device_ns"]
         elif name != "streams":
-            row["mean_ns"] = round(row["total_ns"] / row["count"])
+            row["mean_ns"] = (2 * row["total_ns"] + row["count"]) // (2 * row["count"])
         if name in ("kernels", "operators", "idle"):
             row["share"] = row[shared] / total
         if name == "copies":
