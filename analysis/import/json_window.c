@@ -77,7 +77,8 @@ static enum rkt_status map_more(struct rkt_json_window *window, struct rkt_error
     if (window->len > window->cap / 2)
         window->cap *= 2;
     room = window->cap - window->len;
-    window->has_all = end <= window->json_bytes + room;
+    /* not yet where it is just full: damage is then looked at as in text that is read */
+    window->has_all = end < window->json_bytes + room;
     if (window->has_all)
         room = end > window->json_bytes ? (size_t)(end - window->json_bytes) : 0;
     window->len += room;

@@ -70,13 +70,12 @@ static enum rkt_status walk_source(struct rkt_text_source *source, size_t window
 {
     struct rkt_json_handler handler = {
         .ctx = seen, .wants_args = see_args, .event = see_event, .member = see_member};
-    struct rkt_error err = {0};
     enum rkt_status status;
 
     memset(seen->names, 0, sizeof(seen->names));
     memset(seen->members, 0, sizeof(seen->members));
     seen->args_count = 0;
-    status = rkt_json_read(source, window, &handler, stats, &err);
+    status = rkt_json_read(source, window, &handler, stats, NULL);
     if (damage)
         *damage = *rkt_text_source_damage(source);
     rkt_text_source_close(source);
@@ -89,13 +88,12 @@ static enum rkt_status walk_file(const void *bytes, size_t len, size_t window, s
 {
     int fd = memfd_create("trace", MFD_CLOEXEC);
     struct rkt_text_source *source;
-    struct rkt_error err = {0};
     char path[64];
 
     assert_true(fd >= 0);
     assert_int_equal(write(fd, bytes, len), (ssize_t)len);
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    assert_rkt_ok(rkt_text_source_open(path, &source, &err), err);
+    assert_rkt_status(rkt_text_source_open(path, &source, NULL), RKT_OK);
     (void)close(fd);
     return walk_source(source, window, seen, stats, NULL);
 }
@@ -375,6 +373,22 @@ static void windows_of_every_size_give_the_same_events(void **state)
     }
 }
 
+/* Its damage is looked at before it is known that nothing follows, from a file as from memory. */
+static void a_text_that_just_fills_the_window_is_read_alike(void **state)
+{
+    static const char BEGIN[] = "{\"a\": [{\"id\": \x80}], \"b\": {\"c\": 2}, \"t\", \"d\": 5";
+    static const char END[] = "aceEvents\": [{\"name\": \"a\", \"ph\": \"M\", \"pid\": \"p\"}}]}";
+    char text[RKT_JSON_WINDOW_BYTES_MIN];
+    struct rkt_json_stats stats;
+
+    (void)state;
+    memset(text, 0xff, sizeof(text));
+    memcpy(text, BEGIN, sizeof(BEGIN) - 1);
+    memcpy(text + sizeof(text) - sizeof(END) + 1, END, sizeof(END) - 1);
+    assert_rkt_status(walk(text, sizeof(text), sizeof(text), &seen, &stats, NULL), RKT_OK);
+    assert_true(stats.damaged_count > 0);
+}
+
 static void every_cut_keeps_the_events_before_it(void **state)
 {
     static char json[65536];
@@ -572,6 +586,7 @@ int main(void)
         cmocka_unit_test(what_two_damaged_events_lose_is_said_with_its_place),
         cmocka_unit_test(what_is_no_json_is_refused_by_name),
         cmocka_unit_test(windows_of_every_size_give_the_same_events),
+        cmocka_unit_test(a_text_that_just_fills_the_window_is_read_alike),
         cmocka_unit_test(every_cut_keeps_the_events_before_it),
         cmocka_unit_test(a_broken_byte_costs_at_most_its_own_event),
         cmocka_unit_test(args_that_nobody_wants_are_skipped),
