@@ -13,28 +13,17 @@
 #define HASH_LENGTH_MIN 16u
 #define HASH_DIGITS_MIN 2u
 
-static void own_work_of_host_view(const struct rkt_step_result *step,
-                                  int64_t by_cause_ns[RKT_CAUSE_OTHER + 1])
-{
-    const struct rkt_host_partition *host = &step->window.host;
-
-    by_cause_ns[RKT_CAUSE_COMPUTE] = host->compute_ns + host->overlapped_ns;
-    by_cause_ns[RKT_CAUSE_INPUT] = host->input_ns;
-    by_cause_ns[RKT_CAUSE_HOST] = host->host_ns;
-    for (int phase = RKT_PHASE_FORWARD; phase <= RKT_PHASE_OPTIMIZER; phase++) {
-        by_cause_ns[RKT_CAUSE_COMPUTE] -= step->asleep_ns[phase];
-        by_cause_ns[RKT_CAUSE_HOST] += step->asleep_ns[phase];
-    }
-}
-
-void rkt_own_work_by_cause(const struct rkt_step_result *step,
+void rkt_own_work_by_cause(const struct rkt_window *window,
                            int64_t by_cause_ns[RKT_CAUSE_OTHER + 1])
 {
-    const struct rkt_partition *parts = &step->window.parts;
+    const struct rkt_partition *parts = &window->parts;
+    const struct rkt_host_partition *host = &window->host;
 
     memset(by_cause_ns, 0, (RKT_CAUSE_OTHER + 1) * sizeof(*by_cause_ns));
-    if (step->window.is_host_view) {
-        own_work_of_host_view(step, by_cause_ns);
+    if (window->is_host_view) {
+        by_cause_ns[RKT_CAUSE_COMPUTE] = host->compute_ns + host->overlapped_ns;
+        by_cause_ns[RKT_CAUSE_INPUT] = host->input_ns;
+        by_cause_ns[RKT_CAUSE_HOST] = host->host_ns;
         return;
     }
     by_cause_ns[RKT_CAUSE_COMPUTE] = parts->compute_ns + parts->overlapped_ns;

@@ -13,7 +13,7 @@
 #include "common/arena.h"
 
 /* A rank's own work of one step by cause; joins and exposed communication are in none. */
-void rkt_own_work_by_cause(const struct rkt_step_result *step,
+void rkt_own_work_by_cause(const struct rkt_window *window,
                            int64_t by_cause_ns[RKT_CAUSE_OTHER + 1]);
 
 /* The steps of a rank that are compared; they follow each other. */

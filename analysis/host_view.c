@@ -102,15 +102,26 @@ static enum rkt_status collect_asleep(const struct rkt_rank_trace *trace,
     return status == RKT_OK ? add_asleep(outer, asleep_ns, told) : status;
 }
 
-static enum rkt_status find_asleep(const struct rkt_rank_trace *trace, struct rkt_host_view *view)
+/* What phases slept is no compute: takes it out of *compute. */
+static enum rkt_status take_asleep(const struct rkt_rank_trace *trace, struct rkt_host_view *view)
 {
     struct rkt_interval_set told[RKT_PHASE_OPTIMIZER + 1] = {0};
     enum rkt_status status = collect_asleep(trace, told);
 
     for (int phase = RKT_PHASE_FORWARD; phase <= RKT_PHASE_OPTIMIZER; phase++) {
+        struct rkt_interval_set awake = {0};
+
         rkt_interval_set_normalise(&told[phase]);
         if (status == RKT_OK)
             status = rkt_interval_set_intersect(&told[phase], &view->compute, &view->asleep[phase]);
+        if (status == RKT_OK)
+            status = rkt_interval_set_subtract(&view->compute, &view->asleep[phase], &awake);
+        if (status == RKT_OK) {
+            rkt_interval_set_release(&view->compute);
+            view->compute = awake;
+        } else {
+            rkt_interval_set_release(&awake);
+        }
         rkt_interval_set_release(&told[phase]);
     }
     return status;
@@ -127,6 +138,8 @@ static enum rkt_status fill_view(const struct rkt_rank_trace *trace, struct rkt_
     if (status == RKT_OK)
         status = ranges_without(trace, phases, &waits, &view->compute);
     if (status == RKT_OK)
+        status = take_asleep(trace, view);
+    if (status == RKT_OK)
         status = ranges_without(trace, backward, &waits, &view->backward);
     if (status == RKT_OK)
         status = collect_buckets(trace, &view->comm);
@@ -136,8 +149,6 @@ static enum rkt_status fill_view(const struct rkt_rank_trace *trace, struct rkt_
         status = ranges_without(trace, 1u << RKT_RANGE_INPUT, &view->compute, &not_compute);
     if (status == RKT_OK)
         status = rkt_interval_set_subtract(&not_compute, &view->comm, &view->input);
-    if (status == RKT_OK)
-        status = find_asleep(trace, view);
     rkt_interval_set_release(&waits);
     rkt_interval_set_release(&not_compute);
     return status;

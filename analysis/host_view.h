@@ -5,11 +5,11 @@
 /*
  * host_view - what a rank without GPU records did at each instant (metrics.md, "Host view").
  *
- * compute: forward, backward or optimizer, and not in a marked wait for communication.
+ * compute: forward, backward or optimizer, and neither in a marked wait for communication nor asleep.
  * comm:    a gradient bucket between its hand-over to the process group and its completion.
  * input:   fetching data, and neither of these.
- * asleep:  of compute what its thread slept, as the phases tell. They do not tell when: here it lies
- *          at their begin.
+ * asleep:  what the thread of such a phase slept outside waits, as the phase tells. It does not tell
+ *          when: here it lies at its begin.
  *
  * Made once per rank, so that every window is a look-up. Threads: read only after create.
  * Memory: its own.
@@ -21,7 +21,7 @@
 
 struct rkt_host_view {
     struct rkt_interval_set compute;
-    struct rkt_interval_set backward; /* the backward part of compute */
+    struct rkt_interval_set backward; /* without waits */
     struct rkt_interval_set comm;
     struct rkt_interval_set together;                        /* compute and comm */
     struct rkt_interval_set input;                           /* alone */
@@ -35,7 +35,7 @@ void rkt_host_view_destroy(struct rkt_host_view *view); /* NULL is fine */
 /* Fills the window, whose bounds are set. */
 void rkt_host_view_fill(const struct rkt_host_view *view, struct rkt_window *window);
 
-/* What of the window its compute slept, by phase. */
+/* What of the window its phases slept. */
 void rkt_host_view_asleep(const struct rkt_host_view *view, const struct rkt_window *window,
                           int64_t asleep_ns[RKT_PHASE_OPTIMIZER + 1]);
 

@@ -25,17 +25,6 @@ static enum rkt_status find_input(const struct rkt_rank_trace *trace,
     return status;
 }
 
-/* By the layers of find_pieces. */
-static enum rkt_cause cause_of(uint32_t active)
-{
-    const uint32_t compute = 1u;
-    const uint32_t input = 2u;
-
-    if (active == compute || active == (compute | input))
-        return RKT_CAUSE_COMPUTE;
-    return active == input ? RKT_CAUSE_INPUT : RKT_CAUSE_HOST; /* asleep, or neither */
-}
-
 static enum rkt_status find_pieces(const struct rkt_rank_trace *trace, int64_t start_ns,
                                    int64_t end_ns, struct rkt_lane_draft *draft)
 {
@@ -46,20 +35,18 @@ static enum rkt_status find_pieces(const struct rkt_rank_trace *trace, int64_t s
     if (status == RKT_OK)
         status = find_input(trace, &input);
     if (status == RKT_OK) {
-        struct rkt_layer layers[] = {{&view->compute, 0},
-                                     {&input, 0},
-                                     {&view->asleep[RKT_PHASE_FORWARD], 0},
-                                     {&view->asleep[RKT_PHASE_BACKWARD], 0},
-                                     {&view->asleep[RKT_PHASE_OPTIMIZER], 0}};
+        struct rkt_layer layers[2] = {{&view->compute, 0}, {&input, 0}};
 
         for (int64_t time_ns = start_ns, next_ns; time_ns < end_ns && status == RKT_OK;
              time_ns = next_ns) {
             uint32_t active;
 
             next_ns = end_ns;
-            active =
-                rkt_layers_active(layers, sizeof(layers) / sizeof(layers[0]), time_ns, &next_ns);
-            status = rkt_lane_add_piece(draft, time_ns, next_ns, cause_of(active));
+            active = rkt_layers_active(layers, 2, time_ns, &next_ns);
+            status = rkt_lane_add_piece(draft, time_ns, next_ns,
+                                        active & 1u   ? RKT_CAUSE_COMPUTE
+                                        : active & 2u ? RKT_CAUSE_INPUT
+                                                      : RKT_CAUSE_HOST);
         }
     }
     rkt_host_view_destroy(view);

@@ -137,7 +137,7 @@ struct rkt_step_result {
     struct rkt_window window;
     int64_t job_start_ns; /* its window's, as job time; rank time where the rank is not aligned */
     int64_t phase_ns[4];  /* host time by enum rkt_phase; [0]: input ranges; RKT_NA unknown */
-    int64_t asleep_ns[4]; /* host view: of compute, by enum rkt_phase; the thread slept; [0] is 0 */
+    int64_t asleep_ns[4]; /* host view: what phases slept, by enum rkt_phase; [0] is 0 */
     struct rkt_backward_overlap backward;
     int64_t backward_launch_ns; /* host: begin of the backward that launched buckets; RKT_NA */
     int64_t own_work_ns;        /* of metrics.md, "Stragglers"; RKT_NA */

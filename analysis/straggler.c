@@ -36,7 +36,7 @@ struct excess_table {
 /* Of a rank whose lane is not known: what its window holds beside exposed communication. */
 static void take_own_work_of_window(struct rkt_step_result *step)
 {
-    rkt_own_work_by_cause(step, step->own_by_cause_ns);
+    rkt_own_work_by_cause(&step->window, step->own_by_cause_ns);
     step->own_work_ns = 0;
     for (int i = 0; i < CAUSE_COUNT; i++)
         step->own_work_ns += step->own_by_cause_ns[i];

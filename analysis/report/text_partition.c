@@ -244,7 +244,7 @@ static void print_table(struct table *table, const struct rkt_result *result, FI
     print_share(table, out);
     if (is_host_only(table))
         rkt_text_line(out, "  host view: no GPU work was recorded; compute is forward, backward "
-                           "and optimizer on the host");
+                           "and optimizer, less their sleep");
     else if (table->sum.is_host_view)
         rkt_text_line(out, "  host view of the ranks that recorded no GPU work: compute is "
                            "forward, backward and optimizer on the host");

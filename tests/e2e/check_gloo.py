@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the JSON report of a gloo run whose rank 1 sleeps 20 ms a batch.
+"""Checks the JSON report of a gloo run whose rank 1 sleeps 0.3 s a batch.
 
   check_gloo.py REPORT RANKS CAUSE
 """
@@ -8,7 +8,7 @@ import json
 import statistics
 import sys
 
-SLEEP_NS = 20_000_000
+SLEEP_NS = 300_000_000
 
 
 def median_part(rank, part):

@@ -29,3 +29,11 @@ if [ -r /proc/thread-self/schedstat ]; then
 else
     check 3 compute
 fi
+
+# An export holds what phases slept.
+"$ranktrace" export -o "$work/trace.json" "$work/run"
+"$ranktrace" merge -o "$work/again.rkt" "$work/trace.json" >"$work/merge.txt" 2>&1
+for which in run again.rkt; do
+    "$ranktrace" report --format json "$work/$which" |
+        python3 -c 'import json, sys; print([[s["asleep_ns"] for s in r["steps"]] for r in json.load(sys.stdin)["ranks"]])'
+done | uniq | wc -l | grep -qx 1 || fail "phases slept otherwise in an export"

@@ -118,7 +118,7 @@ static void what_phases_slept_is_told_less_their_waits(void **state)
         {"backward and its wait", 0, 250, 90, 0, {0, 0, 160, 0}},
         {"all of them", 10, 250, 90, 20, {0, 10, 160, 20}},
         {"a wait that slept longer than the phase around it", 0, 50, 90, 0, {0, 0, 0, 0}},
-        {"no more than there is of compute", 300, 400, 0, 100, {0, 300, 300, 100}},
+        {"no more than there is outside waits", 300, 400, 0, 100, {0, 300, 300, 100}},
         {"more than the length", UINT64_MAX, UINT64_MAX, 0, 1u << 20, {0, 300, 300, 100}},
         {"more than the length of the wait", 0, 400, UINT64_MAX, 0, {0, 0, 300, 0}},
     };
@@ -137,6 +137,11 @@ static void what_phases_slept_is_told_less_their_waits(void **state)
         add_phase(&run, RKT_RANGE_OPTIMIZER, 800, 900, CASES[i].optimizer);
         make_views(&run, views);
         rkt_host_view_asleep(views[0], &window, asleep_ns);
+        rkt_host_view_fill(views[0], &window);
+        assert_int_equal(window.compute_ns + asleep_ns[RKT_PHASE_FORWARD] +
+                             asleep_ns[RKT_PHASE_BACKWARD] + asleep_ns[RKT_PHASE_OPTIMIZER],
+                         700);
+        assert_int_equal(window.host.host_ns, 1000 - window.compute_ns);
         for (int phase = 0; phase <= RKT_PHASE_OPTIMIZER; phase++) {
             if (asleep_ns[phase] != CASES[i].want[phase])
                 fail_msg("%s: phase %d slept %lld", CASES[i].what, phase,
