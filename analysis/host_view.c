@@ -225,16 +225,9 @@ void rkt_host_view_asleep(const struct rkt_host_view *view, const struct rkt_win
 
 void rkt_host_view_add(struct rkt_window *to, const struct rkt_window *window)
 {
-    struct rkt_host_partition *parts = &to->host;
-
     to->compute_ns += window->compute_ns;
     to->comm_ns += window->comm_ns;
-    parts->window_ns += window->host.window_ns;
-    parts->overlapped_ns += window->host.overlapped_ns;
-    parts->compute_ns += window->host.compute_ns;
-    parts->comm_ns += window->host.comm_ns;
-    parts->input_ns += window->host.input_ns;
-    parts->host_ns += window->host.host_ns;
+    rkt_host_partition_add(&to->host, &window->host);
     fill_shares(to);
 }
 

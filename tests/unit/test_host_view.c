@@ -208,6 +208,38 @@ static void parts_add_up_to_any_window_of_any_marks(void **state)
     release(&run, views);
 }
 
+static void fill(const struct rkt_host_view *view, int64_t start_ns, int64_t end_ns,
+                 struct rkt_window *window)
+{
+    *window = (struct rkt_window){.start_ns = start_ns, .end_ns = end_ns};
+    rkt_host_view_fill(view, window);
+}
+
+static void windows_side_by_side_are_one(void **state)
+{
+    struct rkt_host_view *views[FAKE_RANKS_MAX];
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 1);
+    add_step_of_the_example(&run, 0, 0);
+    make_views(&run, views);
+    for (int64_t cut_ns = 0; cut_ns <= 1000; cut_ns += 25) {
+        struct rkt_window whole, first, second;
+
+        fill(views[0], 0, 1000, &whole);
+        fill(views[0], 0, cut_ns, &first);
+        fill(views[0], cut_ns, 1000, &second);
+        rkt_host_view_add(&first, &second);
+        assert_memory_equal(&first.host, &whole.host, sizeof(whole.host));
+        assert_int_equal(first.compute_ns, whole.compute_ns);
+        assert_int_equal(first.comm_ns, whole.comm_ns);
+        assert_true(fabs(first.overlap - whole.overlap) < 1e-9);
+        assert_true(fabs(first.comm_share - whole.comm_share) < 1e-9);
+    }
+    release(&run, views);
+}
+
 static void a_rank_that_sleeps_in_its_input_is_named(void **state)
 {
     const int64_t ms = 1000000;
@@ -356,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_step_is_split_as_the_documentation_says),
         cmocka_unit_test(buckets_overlap_the_backward_of_their_step),
         cmocka_unit_test(parts_add_up_to_any_window_of_any_marks),
+        cmocka_unit_test(windows_side_by_side_are_one),
         cmocka_unit_test(what_phases_slept_is_told_less_their_waits),
         cmocka_unit_test(a_phase_in_another_and_a_wait_elsewhere_do_not_count),
         cmocka_unit_test(a_rank_that_sleeps_in_its_input_is_named),

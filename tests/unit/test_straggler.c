@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "analysis/stages.h"
@@ -10,12 +11,18 @@
 #define MS INT64_C(1000000)
 #define STEP_NS (100 * MS)
 
+/* Where a part lies in struct rkt_partition; 0 is the window, and stands for none. */
+#define PART(member) offsetof(struct rkt_partition, member)
+#define COMPUTE PART(compute_ns)
+#define INPUT PART(idle_ns[RKT_IDLE_INPUT])
+#define SYNC PART(idle_ns[RKT_IDLE_SYNC])
+
 /*
  * Steps of 100 ms of which a rank computes 60 ms, transfers 5 ms and loses `extra_ns` more to
  * one part; the rest it waits for the others.
  */
 static void add_steps(struct fake_run *run, size_t rank, size_t step_count, int64_t extra_ns,
-                      int64_t *(*part_of)(struct rkt_partition *parts))
+                      size_t part)
 {
     for (size_t i = 0; i < step_count; i++) {
         struct rkt_step_result *step =
@@ -28,31 +35,11 @@ static void add_steps(struct fake_run *run, size_t rank, size_t step_count, int6
         parts->compute_ns = 60 * MS + noise_ns;
         parts->comm_transfer_ns = 5 * MS;
         parts->idle_ns[RKT_IDLE_HOST] = 2 * MS;
-        if (part_of != NULL)
-            *part_of(parts) += extra_ns;
+        if (part != 0)
+            *(int64_t *)((char *)parts + part) += extra_ns;
         parts->comm_wait_ns = STEP_NS - rkt_partition_sum(parts);
         run->result.ranks[rank].step_source = RKT_STEPS_MARKS;
     }
-}
-
-static int64_t *compute_part(struct rkt_partition *parts)
-{
-    return &parts->compute_ns;
-}
-
-static int64_t *input_part(struct rkt_partition *parts)
-{
-    return &parts->idle_ns[RKT_IDLE_INPUT];
-}
-
-static int64_t *sync_part(struct rkt_partition *parts)
-{
-    return &parts->idle_ns[RKT_IDLE_SYNC];
-}
-
-static int64_t *copy_part(struct rkt_partition *parts)
-{
-    return &parts->copy_ns[RKT_COPY_PART_HTOD];
 }
 
 /* One collective at the end: ranks that share none do not wait for each other. */
@@ -86,7 +73,7 @@ static void a_run_of_equal_ranks_names_nobody(void **state)
 
         fake_run_init(&run, 4);
         for (size_t r = 0; r < 4; r++)
-            add_steps(&run, r, STEPS[i], 0, NULL);
+            add_steps(&run, r, STEPS[i], 0, 0);
         find(&run);
         if (run.result.straggler.is_found)
             fail_msg("%zu steps", STEPS[i]);
@@ -99,16 +86,23 @@ static void a_slow_rank_is_named_with_the_part_that_is_larger(void **state)
 {
     static const struct {
         const char *what;
-        int64_t *(*part_of)(struct rkt_partition *parts);
+        size_t part;
         enum rkt_cause cause;
         size_t ranks, steps;
     } CASES[] = {
-        {"compute", compute_part, RKT_CAUSE_COMPUTE, 4, 10},
-        {"input", input_part, RKT_CAUSE_INPUT, 4, 10},
-        {"sync", sync_part, RKT_CAUSE_SYNC, 8, 10},
-        {"copies", copy_part, RKT_CAUSE_COPY, 4, 10},
-        {"two ranks", input_part, RKT_CAUSE_INPUT, 2, 10},
-        {"few steps", input_part, RKT_CAUSE_INPUT, 4, 3},
+        {"compute", COMPUTE, RKT_CAUSE_COMPUTE, 4, 10},
+        {"input", INPUT, RKT_CAUSE_INPUT, 4, 10},
+        {"sync", SYNC, RKT_CAUSE_SYNC, 8, 10},
+        {"copies", PART(copy_ns[RKT_COPY_PART_HTOD]), RKT_CAUSE_COPY, 4, 10},
+        {"compute under communication", PART(overlapped_ns), RKT_CAUSE_COMPUTE, 4, 10},
+        {"host", PART(idle_ns[RKT_IDLE_HOST]), RKT_CAUSE_HOST, 4, 10},
+        {"allocations", PART(idle_ns[RKT_IDLE_ALLOC]), RKT_CAUSE_ALLOC, 4, 10},
+        {"launches", PART(idle_ns[RKT_IDLE_LAUNCH]), RKT_CAUSE_LAUNCH, 4, 10},
+        {"another stream", PART(idle_ns[RKT_IDLE_DEPENDENCY]), RKT_CAUSE_OTHER, 4, 10},
+        {"short gaps", PART(idle_ns[RKT_IDLE_DEVICE]), RKT_CAUSE_OTHER, 4, 10},
+        {"no launch records", PART(idle_ns[RKT_IDLE_UNKNOWN]), RKT_CAUSE_OTHER, 4, 10},
+        {"two ranks", INPUT, RKT_CAUSE_INPUT, 2, 10},
+        {"few steps", INPUT, RKT_CAUSE_INPUT, 4, 3},
     };
 
     (void)state;
@@ -118,7 +112,7 @@ static void a_slow_rank_is_named_with_the_part_that_is_larger(void **state)
 
         fake_run_init(&run, CASES[i].ranks);
         for (size_t r = 0; r < CASES[i].ranks; r++)
-            add_steps(&run, r, CASES[i].steps, r == 1 ? 20 * MS : 0, CASES[i].part_of);
+            add_steps(&run, r, CASES[i].steps, r == 1 ? 20 * MS : 0, CASES[i].part);
         find(&run);
         straggler = &run.result.straggler;
         if (!straggler->is_found || straggler->rank != 1 || straggler->cause != CASES[i].cause)
@@ -138,7 +132,7 @@ static void a_delay_in_few_steps_or_below_one_percent_names_nobody(void **state)
     (void)state;
     fake_run_init(&run, 4);
     for (size_t r = 0; r < 4; r++) {
-        add_steps(&run, r, 20, r == 1 ? MS * 9 / 10 : 0, input_part);
+        add_steps(&run, r, 20, r == 1 ? MS * 9 / 10 : 0, INPUT);
         for (size_t i = 0; r == 2 && i < 9; i++) { /* a checkpoint now and then */
             struct rkt_partition *parts = &run.result.ranks[r].steps[i * 2].window.parts;
 
@@ -163,7 +157,7 @@ static void a_constant_delay_is_found_under_noise_and_noise_alone_is_not(void **
 
         fake_run_init(&run, 2);
         for (size_t r = 0; r < 2; r++) {
-            add_steps(&run, r, STEPS[seed / 2 % 2], r == 1 && is_delayed ? 20 * MS : 0, input_part);
+            add_steps(&run, r, STEPS[seed / 2 % 2], r == 1 && is_delayed ? 20 * MS : 0, INPUT);
             for (size_t i = 0; i < STEPS[seed / 2 % 2]; i++) {
                 struct rkt_partition *parts = &run.result.ranks[r].steps[i].window.parts;
                 int64_t noise_ns = (int64_t)rkt_random_below(&random, 20 * MS) - 10 * MS;
@@ -188,7 +182,7 @@ static void warmup_is_left_out(void **state)
     (void)state;
     fake_run_init(&run, 2);
     for (size_t r = 0; r < 2; r++) {
-        add_steps(&run, r, 8, r == 1 ? 20 * MS : 0, compute_part);
+        add_steps(&run, r, 8, r == 1 ? 20 * MS : 0, COMPUTE);
         for (size_t i = 0; i < 2; i++) { /* the first two take seconds, and more on rank 0 */
             struct rkt_window *window = &run.result.ranks[r].steps[i].window;
 
@@ -212,8 +206,8 @@ static void only_steps_that_all_ranks_have_are_compared(void **state)
 
     (void)state;
     fake_run_init(&run, 2);
-    add_steps(&run, 0, 6, 0, NULL);
-    add_steps(&run, 1, 4, 20 * MS, compute_part);
+    add_steps(&run, 0, 6, 0, 0);
+    add_steps(&run, 1, 4, 20 * MS, COMPUTE);
     for (size_t i = 0; i < 4; i++)
         run.result.ranks[1].steps[i].number += 3; /* began later: steps 3 to 6 */
     find(&run);
@@ -227,8 +221,8 @@ static void the_step_with_which_some_ranks_begin_later_is_left_out(void **state)
 
     (void)state;
     fake_run_init(&run, 2);
-    add_steps(&run, 0, 7, 0, NULL);
-    add_steps(&run, 1, 4, 20 * MS, compute_part);
+    add_steps(&run, 0, 7, 0, 0);
+    add_steps(&run, 1, 4, 20 * MS, COMPUTE);
     for (size_t i = 0; i < 4; i++)
         run.result.ranks[1].steps[i].number += 3; /* both have 3 to 6 */
     find(&run);
@@ -244,7 +238,7 @@ static void ranks_without_a_common_collective_hold_nobody_up(void **state)
     (void)state;
     fake_run_init(&run, 2);
     for (size_t r = 0; r < 2; r++)
-        add_steps(&run, r, 8, r == 1 ? 20 * MS : 0, compute_part);
+        add_steps(&run, r, 8, r == 1 ? 20 * MS : 0, COMPUTE);
     fake_match(&run);
     assert_rkt_ok(rkt_find_straggler(&run.result, &run.arena, &err), err);
     assert_false(run.result.straggler.is_found);
@@ -258,7 +252,7 @@ static void with_too_few_steps_nobody_is_looked_for(void **state)
     (void)state;
     fake_run_init(&run, 2);
     for (size_t r = 0; r < 2; r++)
-        add_steps(&run, r, 2, r == 1 ? 20 * MS : 0, compute_part);
+        add_steps(&run, r, 2, r == 1 ? 20 * MS : 0, COMPUTE);
     find(&run);
     assert_false(run.result.straggler.is_found);
     assert_int_equal(run.result.straggler.steps_in_all, 0);
@@ -272,7 +266,7 @@ static void without_steps_nobody_is_looked_for(void **state)
     (void)state;
     fake_run_init(&run, 2);
     for (size_t r = 0; r < 2; r++) {
-        add_steps(&run, r, 4, r == 1 ? 20 * MS : 0, compute_part);
+        add_steps(&run, r, 4, r == 1 ? 20 * MS : 0, COMPUTE);
         run.result.ranks[r].step_source = RKT_STEPS_WINDOW;
     }
     find(&run);
@@ -293,9 +287,9 @@ static void a_rank_that_is_set_apart_is_not_compared(void **state)
         run.result.ranks[APART[i]].is_set_apart = true;
         for (size_t r = 0; r < 4; r++) {
             if (r != APART[i]) /* the other one has no step at all */
-                add_steps(&run, r, 10, r == 3 ? 20 * MS : 0, input_part);
+                add_steps(&run, r, 10, r == 3 ? 20 * MS : 0, INPUT);
             else if (i == 0)
-                add_steps(&run, r, 10, 90 * MS, compute_part);
+                add_steps(&run, r, 10, 90 * MS, COMPUTE);
         }
         find(&run);
         assert_true(run.result.straggler.is_found);
@@ -313,7 +307,7 @@ static void the_kernel_that_is_slower_is_named(void **state)
     (void)state;
     fake_run_init(&run, 3);
     for (size_t r = 0; r < 3; r++) {
-        add_steps(&run, r, 6, r == 2 ? 20 * MS : 0, compute_part);
+        add_steps(&run, r, 6, r == 2 ? 20 * MS : 0, COMPUTE);
         for (size_t i = 0; i < 6; i++) {
             int64_t at = (int64_t)i * STEP_NS + MS;
             uint32_t work;
@@ -367,7 +361,7 @@ static void make_compute_straggler(struct fake_run *run)
 
     fake_run_init(run, 3);
     for (size_t r = 0; r < 3; r++) {
-        add_steps(run, r, 6, r == 2 ? 20 * MS : 0, compute_part);
+        add_steps(run, r, 6, r == 2 ? 20 * MS : 0, COMPUTE);
         run->traces[r].shapes = shapes;
         run->traces[r].shape_count = 2;
     }
@@ -443,7 +437,7 @@ static void the_innermost_range_that_holds_the_excess_is_named(void **state)
     (void)state;
     fake_run_init(&run, 3);
     for (size_t r = 0; r < 3; r++) {
-        add_steps(&run, r, 6, r == 1 ? 20 * MS : 0, input_part);
+        add_steps(&run, r, 6, r == 1 ? 20 * MS : 0, INPUT);
         for (size_t i = 0; i < 6; i++) {
             int64_t at = (int64_t)i * STEP_NS + MS;
 
@@ -467,7 +461,7 @@ static void a_line_that_waits_is_named_before_the_call_it_makes(void **state)
     (void)state;
     fake_run_init(&run, 3);
     for (size_t r = 0; r < 3; r++) {
-        add_steps(&run, r, 6, r == 1 ? 20 * MS : 0, sync_part);
+        add_steps(&run, r, 6, r == 1 ? 20 * MS : 0, SYNC);
         for (size_t i = 0; i < 6; i++) {
             int64_t at = (int64_t)i * STEP_NS + MS;
             int64_t wait_ns = r == 1 ? 25 * MS : 5 * MS;
@@ -493,7 +487,7 @@ static void names_that_hold_a_hash_are_the_same_on_all_ranks(void **state)
     (void)state;
     fake_run_init(&run, 3);
     for (size_t r = 0; r < 3; r++) {
-        add_steps(&run, r, 6, r == 1 ? 20 * MS : 0, input_part);
+        add_steps(&run, r, 6, r == 1 ? 20 * MS : 0, INPUT);
         for (size_t i = 0; i < 6; i++) {
             int64_t at = (int64_t)i * STEP_NS + MS;
 
@@ -514,7 +508,7 @@ static void the_last_arriver_is_counted_over_collectives_that_were_not_queued(vo
     (void)state;
     fake_run_init(&run, 2);
     for (size_t r = 0; r < 2; r++) {
-        add_steps(&run, r, 6, r == 1 ? 20 * MS : 0, input_part);
+        add_steps(&run, r, 6, r == 1 ? 20 * MS : 0, INPUT);
         fake_add_comm(&run, r, 5, (int32_t)r, 2);
         for (uint64_t i = 0; i < 6; i++) {
             struct fake_op op = {5, 2 * i, 8, -1, RKT_NCCL_FUNC_ALLREDUCE};
@@ -541,7 +535,7 @@ static void nobody_comes_last_by_less_than_the_clocks_may_be_off(void **state)
     (void)state;
     fake_run_init(&run, 2);
     for (size_t r = 0; r < 2; r++) {
-        add_steps(&run, r, 6, r == 1 ? 20 * MS : 0, input_part);
+        add_steps(&run, r, 6, r == 1 ? 20 * MS : 0, INPUT);
         fake_add_comm(&run, r, 5, (int32_t)r, 2);
         for (uint64_t i = 0; i < 6; i++) {
             struct fake_op op = {5, i, 8, -1, RKT_NCCL_FUNC_ALLREDUCE};
