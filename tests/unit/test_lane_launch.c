@@ -190,6 +190,29 @@ static void idle_time_up_to_a_post_goes_with_its_host(void **state)
     fake_run_release(&run);
 }
 
+/* The third step's own work takes two items, of which none is all of it. */
+static void work_that_is_split_has_no_bound(void **state)
+{
+    const int64_t long_us = 5000000;
+    const int64_t ends_us[] = {3, 4, 4 + long_us, 14 + long_us};
+    struct fake_run run;
+
+    (void)state;
+    fake_run_init(&run, 1);
+    lane_compute(&run, 1, 2, 3);
+    lane_compute(&run, 2, 3, 4);
+    lane_compute(&run, 3, 4, 4 + long_us);
+    lane_compute(&run, 5, 4 + long_us, 14 + long_us);
+    end_steps_at(&run, ends_us, 4);
+    (void)lane_find(&run, 14 + long_us);
+    assert_int_equal(run.traces[0].lane_count, 5);
+    assert_int_equal(run.traces[0].lane[2].kind, RKT_REPLAY_WORK);
+    assert_int_equal(run.traces[0].lane[3].host.own_ns, 1 * US);
+    assert_int_equal(run.traces[0].lane[3].host.bound_ns, RKT_REPLAY_UNKNOWN);
+    assert_int_equal(run.traces[0].lane[4].host.bound_ns, (2 + 1 + 10) * US);
+    fake_run_release(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +221,7 @@ int main(void)
         cmocka_unit_test(a_launch_that_takes_long_while_the_lane_works_waits_for_its_queue),
         cmocka_unit_test(the_least_lead_is_that_of_a_launch_and_no_less_than_nothing),
         cmocka_unit_test(idle_time_up_to_a_post_goes_with_its_host),
+        cmocka_unit_test(work_that_is_split_has_no_bound),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
