@@ -4,6 +4,13 @@
 #include "common/clock.h"
 
 #define FLOAT32 7u /* ncclFloat32 */
+#define GPUS 8u    /* of a machine */
+
+/* As its process counts GPUs: of more ranks several share one. */
+static uint32_t device_of(uint32_t rank)
+{
+    return rank % GPUS;
+}
 
 const char *rkt_sim_name(unsigned name)
 {
@@ -136,8 +143,8 @@ struct rkt_event rkt_sim_kernel_event(enum rkt_sim_name name, uint32_t rank, uin
     struct rkt_event event = make(RKT_EVENT_KERNEL, RKT_CLOCK_REALTIME, 0, span);
 
     event.name_id = (uint32_t)name;
-    event.kernel =
-        (struct rkt_event_kernel){.device_id = rank, .context_id = 1, .stream_id = stream_id};
+    event.kernel = (struct rkt_event_kernel){
+        .device_id = device_of(rank), .context_id = 1, .stream_id = stream_id};
     return event;
 }
 
@@ -148,10 +155,10 @@ struct rkt_event rkt_sim_copy_event(uint32_t rank, uint64_t bytes, bool is_pinne
 
     event.flags = RKT_FLAG_ASYNC;
     event.memcpy = (struct rkt_event_memcpy){
-        .device_id = rank,
+        .device_id = device_of(rank),
         .context_id = 1,
         .stream_id = RKT_SIM_STREAM,
-        .peer_device_id = rank,
+        .peer_device_id = device_of(rank),
         .bytes = bytes,
         .copy_kind = RKT_COPY_HTOD,
         .src_kind = is_pinned ? RKT_MEMORY_PINNED : RKT_MEMORY_PAGEABLE,
@@ -165,7 +172,7 @@ struct rkt_event rkt_sim_sync_event(uint32_t rank, struct rkt_sim_span span)
     struct rkt_event event = make(RKT_EVENT_SYNC, RKT_CLOCK_REALTIME, 0, span);
 
     event.type = RKT_SYNC_STREAM;
-    event.sync = (struct rkt_event_sync){.device_id = rank,
+    event.sync = (struct rkt_event_sync){.device_id = device_of(rank),
                                          .context_id = 1,
                                          .stream_id = RKT_SIM_STREAM,
                                          .cuda_event_id = UINT32_MAX};
@@ -300,7 +307,7 @@ struct rkt_event rkt_sim_counter_event(enum rkt_counter counter, uint32_t rank, 
         make(RKT_EVENT_COUNTER, RKT_CLOCK_MONOTONIC_RAW, 0, (struct rkt_sim_span){at_ns, at_ns});
 
     event.type = (uint8_t)counter;
-    event.counter = (struct rkt_event_counter){.value = value, .device_id = rank};
+    event.counter = (struct rkt_event_counter){.value = value, .device_id = device_of(rank)};
     return event;
 }
 
@@ -312,6 +319,6 @@ struct rkt_event rkt_sim_memory_event(enum rkt_sim_name name, uint32_t rank, uin
 
     event.type = RKT_COUNTER_NAMED;
     event.name_id = (uint32_t)name;
-    event.counter = (struct rkt_event_counter){.value = bytes, .device_id = rank};
+    event.counter = (struct rkt_event_counter){.value = bytes, .device_id = device_of(rank)};
     return event;
 }
