@@ -95,8 +95,8 @@ struct rkt_scenario {
     uint64_t tracer_ppm;         /* CPU time of node 0's sidecar, of a core; 0: not recorded */
     uint32_t shape_count;        /* launch shapes of the kernels of a name; 0: not recorded */
     uint64_t has_operators;      /* operators around launches are recorded */
-    uint64_t
-        allocator_bytes; /* that a kernel of forward takes until backward, a step for good; 0: not recorded */
+    /* that a kernel of forward takes until backward, a step for good; 0: not recorded */
+    uint64_t allocator_bytes;
     uint64_t cut_ns; /* ranks' records begin within so long, each at another time */
     struct rkt_fault faults[RKT_FAULTS_MAX];
     size_t fault_count;

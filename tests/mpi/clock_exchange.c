@@ -38,8 +38,11 @@
 #define ROUNDING_NS 2
 /* From here on half of the bursts are narrower than half of such a nap, also on a machine that is busy. */
 #define LONG_NAP_NS (S / 100)
-/* Rank 0 spins 2 ms at most for a burst; and the look that comes to more. */
-#define SPIN_MS 2.1
+
+/* As a sidecar does (agent/sidecar/sidecar_phases.c). */
+#define EDGE_BURSTS 3u
+#define START_GAP_NS (3 * S / 10)
+#define END_GAP_NS (S / 20)
 
 #define CLOCKS_MAX 100u
 #define FIRST_SEED 2001u
@@ -74,7 +77,8 @@ static const struct rkt_option OPTIONS[] = {
     {"name", 'n', NULL, RKT_OPTION_STRING, FIELD(name), "TEXT", "run", "first column of the row"},
     {"for", 0, NULL, RKT_OPTION_DURATION, FIELD(duration_ns), "TIME", "10s", "how long"},
     {"period", 0, NULL, RKT_OPTION_DURATION, FIELD(period_ns), "TIME", "100ms",
-     "from burst to burst"},
+     "from burst to burst; 0s: as in a run, three at the start, one each ten seconds, three at the "
+     "end"},
     {"nap", 0, NULL, RKT_OPTION_DURATION, FIELD(nap_ns), "TIME", "100us",
      "rest between two looks, of both, as in a sidecar's loop"},
     {"ahead", 0, NULL, RKT_OPTION_DURATION, FIELD(ahead_ns), "TIME", "0s",
@@ -204,29 +208,6 @@ static uint64_t reference_now_ns(void *ctx)
     return rkt_now_raw_ns();
 }
 
-static uint64_t now_cpu_ns(void)
-{
-    struct timespec now;
-
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0)
-        return 0;
-    return (uint64_t)now.tv_sec * S + (uint64_t)now.tv_nsec;
-}
-
-static void tell_figure(const struct program *program, unsigned mark, const char *what,
-                        double value, double most)
-{
-    const struct sim_figure figure = {.mark = mark,
-                                      .of = program->options.name,
-                                      .what = what,
-                                      .value = value,
-                                      .most = most,
-                                      .line = (double)NAN,
-                                      .constant = (double)NAN};
-
-    sim_figure_print(&figure);
-}
-
 static void answer(const struct program *program)
 {
     struct rkt_clock_answer *side;
@@ -234,21 +215,13 @@ static void answer(const struct program *program)
     struct rkt_error err = {0};
     bool is_good;
 
-    double longest_ms = 0;
-
     must(rkt_clock_answer_create(program->transport, reference_now_ns, NULL, &side, &err), &err);
     while (rkt_transport_receive(program->transport, RKT_TAG_CONTROL_UP, &is_good, sizeof(is_good),
                                  &arrival, &err) == RKT_AGAIN) {
-        uint64_t before_ns = now_cpu_ns();
-        bool has_served = rkt_clock_answer_step(side, &err);
-
         check_limit(program);
-        longest_ms = fmax(longest_ms, (double)(now_cpu_ns() - before_ns) / 1e6);
-        if (!has_served)
+        if (!rkt_clock_answer_step(side, &err))
             nap(program);
     }
-    if (program->options.mark > 0)
-        tell_figure(program, 7, "longest burst of rank 0, ms of a core", longest_ms, SPIN_MS);
     rkt_clock_answer_destroy(side);
 }
 
@@ -263,6 +236,15 @@ static enum rkt_status keep(void *ctx, const struct rkt_event *exchange, struct 
     return RKT_OK;
 }
 
+static void step(const struct program *program, struct rkt_clock_probe *side)
+{
+    struct rkt_error err = {0};
+
+    check_limit(program);
+    if (!rkt_clock_probe_step(side, &err))
+        nap(program);
+}
+
 static void probe(struct program *program)
 {
     struct rkt_clock_probe_config config = {
@@ -273,17 +255,22 @@ static void probe(struct program *program)
         .on_exchange = keep,
         .exchange_ctx = program,
     };
-    uint64_t burst_count = program->options.duration_ns / program->options.period_ns + 1;
     struct rkt_clock_probe *side;
     struct rkt_error err = {0};
 
     must(rkt_clock_probe_create(&config, &side, &err), &err);
-    rkt_clock_probe_schedule(side, (uint32_t)burst_count, program->options.period_ns, false);
-    while (!rkt_clock_probe_is_idle(side)) {
-        check_limit(program);
-        if (!rkt_clock_probe_step(side, &err))
-            nap(program);
+    if (program->options.period_ns == 0) {
+        rkt_clock_probe_schedule(side, EDGE_BURSTS, START_GAP_NS, true);
+        while (rkt_now_raw_ns() - program->start_ns < program->options.duration_ns)
+            step(program, side);
+        rkt_clock_probe_schedule(side, EDGE_BURSTS, END_GAP_NS, false);
+    } else {
+        rkt_clock_probe_schedule(
+            side, (uint32_t)(program->options.duration_ns / program->options.period_ns) + 1,
+            program->options.period_ns, false);
     }
+    while (!rkt_clock_probe_is_idle(side))
+        step(program, side);
     rkt_clock_probe_destroy(side);
 }
 
@@ -410,6 +397,18 @@ static void judge_clocks(const struct program *program, struct verdict *verdict)
     free(made);
 }
 
+static void tell_zero(const struct program *program, const char *what, uint64_t count)
+{
+    const struct sim_figure figure = {.mark = program->options.mark,
+                                      .of = program->options.name,
+                                      .what = what,
+                                      .value = (double)count,
+                                      .line = (double)NAN,
+                                      .constant = (double)NAN};
+
+    sim_figure_print(&figure);
+}
+
 static void tell_figures(const struct program *program, struct verdict *verdict)
 {
     const struct exchange_options *options = &program->options;
@@ -427,10 +426,8 @@ static void tell_figures(const struct program *program, struct verdict *verdict)
         sim_figure_set_errors(&figure, 1, &verdict->marks);
         sim_figure_print(&figure);
     }
-    tell_figure(program, options->mark, "bursts without the truth", (double)verdict->missed_count,
-                0);
-    tell_figure(program, options->mark, "points outside the bound",
-                (double)verdict->marks.outside_count, 0);
+    tell_zero(program, "bursts without the truth", verdict->missed_count);
+    tell_zero(program, "points outside the bound", verdict->marks.outside_count);
 }
 
 static bool judge(const struct program *program)

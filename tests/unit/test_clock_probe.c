@@ -356,6 +356,18 @@ static void rank_0_spins_no_longer_for_a_child_that_went_silent(void **state)
     assert_in_range(child.now_ns - 1000 * S, 300000, 400000);
 }
 
+static void rank_0_spins_for_two_milliseconds_at_most(void **state)
+{
+    static uint16_t pings[300]; /* for longer than that */
+    struct world *world = *state;
+    struct scripted_child child = {.hub = world->hub, .types = pings, .type_count = 300};
+
+    for (int i = 0; i < child.type_count; i++)
+        pings[i] = RKT_BURST_PING;
+    serve_child(&child);
+    assert_in_range(child.now_ns - 1000 * S, 1900000, 2000000 + 10 * READ_NS);
+}
+
 /* Rank 0 spins on behind each, and ends with the last; but for that it would spin 300 us longer. */
 static void a_burst_ends_when_its_child_says_so_and_not_with_a_claim(void **state)
 {
@@ -472,6 +484,7 @@ int main(void)
         CASE(unanswered_request_is_given_up_and_tried_again),
         CASE(rank_0_on_a_busy_host_gives_a_wide_bound_not_none),
         CASE(rank_0_spins_no_longer_for_a_child_that_went_silent),
+        CASE(rank_0_spins_for_two_milliseconds_at_most),
         CASE(a_burst_ends_when_its_child_says_so_and_not_with_a_claim),
         CASE(silent_rank_0_ends_the_schedule_after_its_retries),
         CASE(lost_messages_make_shorter_bursts_not_wrong_ones),
