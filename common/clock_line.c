@@ -19,6 +19,9 @@ struct rkt_clock_line_point {
     int64_t d_ns;
     int64_t half_ns; /* half the width of the pair's bracket */
     int64_t error_ns;
+    /* of readings left out on the way to the pair after it; -1: there were none, or it is not known */
+    int64_t line_ns;
+    int64_t line_to_ns; /* x of that pair */
     int64_t back_ns; /* as far the clock may have been set back in that piece, beside the twices */
 };
 
@@ -100,18 +103,34 @@ static int64_t bend_ns(const struct rkt_clock_line *line, size_t k, size_t neigh
     const struct rkt_clock_line_point *p = line->points;
     int64_t length_ns = p[k + 1].x_ns - p[k].x_ns;
     int64_t neighbour_ns = p[neighbour + 1].x_ns - p[neighbour].x_ns;
-    int64_t expected_ns =
-        scale_ns(p[neighbour + 1].d_ns - p[neighbour].d_ns, length_ns, neighbour_ns);
+    int64_t expected_ns;
 
+    if (neighbour_ns <= 0) /* not of points that are all different: it would tell nothing */
+        return SANE_NS_MAX;
+    expected_ns = scale_ns(p[neighbour + 1].d_ns - p[neighbour].d_ns, length_ns, neighbour_ns);
     return abs_ns(clamp_ns((__int128)p[k + 1].d_ns - p[k].d_ns - expected_ns));
 }
 
-/* Of pairs that were left out inside piece k, if any can have been. */
+/* Whether readings tell what the clock did inside piece k; not if a step back has mixed up the pairs. */
+static bool has_readings(const struct rkt_clock_line *line, size_t k)
+{
+    const struct rkt_clock_line_point *p = &line->points[k];
+
+    return p->line_ns >= 0 && p->line_to_ns == p[1].x_ns;
+}
+
+/* Where older versions may have left out readings, and do not say what these show. */
 static int64_t left_out_ns(const struct rkt_clock_line *line, size_t k)
 {
     int64_t length_ns = line->points[k + 1].x_ns - line->points[k].x_ns;
 
-    return length_ns > RKT_CLOCK_PAIR_EVERY_NS / 2 * 3 ? RKT_CLOCK_PAIR_LINE_NS : 0;
+    return length_ns > RKT_CLOCK_PAIR_GAP_NS && !has_readings(line, k) ? RKT_CLOCK_PAIR_LINE_NS : 0;
+}
+
+/* More than one gap between readings. */
+static bool is_long(const struct rkt_clock_line *line, size_t k)
+{
+    return has_readings(line, k) || left_out_ns(line, k) > 0;
 }
 
 /* By so much brackets alone may make piece k differ from its neighbour, and pairs that were left out. */
@@ -141,26 +160,31 @@ static bool is_even_at(const struct rkt_clock_line *line, size_t i)
             bend_ns(line, i - 1, i) <= unsure_ns(line, i - 1));
 }
 
+/* Whether three gaps between readings at least are in piece k. */
+static bool is_three(const struct rkt_clock_line *line, size_t k)
+{
+    return has_readings(line, k) && raw_length_ns(line, k) > 2 * RKT_CLOCK_PAIR_GAP_NS;
+}
+
 /*
  * Whether piece k shows one rate with readings around it. Two gaps between readings may do so by accident, if the
  * rate changed in both: it takes three in a row. A piece with pairs left out is two at least.
  */
 static bool is_confirmed(const struct rkt_clock_line *line, size_t k)
 {
-    bool is_two = left_out_ns(line, k) > 0;
+    bool is_two = is_long(line, k);
     bool is_before = is_even_at(line, k);
     bool is_behind = is_even_at(line, k + 1);
 
-    if (is_before &&
-        (is_two || is_behind || left_out_ns(line, k - 1) > 0 || is_even_at(line, k - 1)))
+    if (is_before && (is_two || is_behind || is_long(line, k - 1) || is_even_at(line, k - 1)))
         return true;
-    return is_behind && (is_two || left_out_ns(line, k + 1) > 0 || is_even_at(line, k + 2));
+    return is_behind && (is_two || is_long(line, k + 1) || is_even_at(line, k + 2));
 }
 
 /*
  * How far the truth may be off the straight line inside piece k, beside the brackets.
  *
- * Where readings around confirm its rate, and where pairs were left out inside it, what there was is no more than it
+ * Where readings inside it were left out, they tell. Where those around confirm its rate, what there was is no more than it
  * bends from the neighbour that is free of it: the smaller of the two. Else the rate changed inside, or the clock was
  * stepped. Until it began to do so it ran as in the neighbour before, and from when it ended on as in that
  * behind: at both moments, and so between them, the truth is off by no more than the larger of the two bends. That
@@ -176,6 +200,8 @@ static int64_t bent_ns(const struct rkt_clock_line *line, size_t k)
     bool is_told_behind = is_witness(line, k + 1);
     int64_t before_ns, behind_ns;
 
+    if (has_readings(line, k) && (is_three(line, k) || is_confirmed(line, k)))
+        return line->points[k].line_ns;
     if (is_stepped(line, k) || (!is_told_before && !is_told_behind))
         return clamp_ns((__int128)abs_ns(change_ns(line, k)) +
                         ppm_of(raw_length_ns(line, k), SLEW_MAX_PPM));
@@ -285,11 +311,48 @@ static int64_t twice_ns(const struct rkt_clock_line *line, int64_t from_ns, int6
     return worst_ns;
 }
 
+/* What readings between two pairs show; -1: none do, or there was another pair in between that is lost. */
+static int64_t shown_ns(const struct rkt_event *before, const struct rkt_event *pair)
+{
+    uint64_t apart_us = (pair->start_ns - before->start_ns) / 1000u;
+
+    return pair->clock_pair.line_us > 0 && apart_us == pair->clock_pair.line_us
+               ? (int64_t)pair->clock_pair.line_ns
+               : -1;
+}
+
+static bool is_usable(const struct rkt_event *pair, uint64_t other_ns)
+{
+    return pair->end_ns <= RKT_TIME_MAX_NS && pair->end_ns >= pair->start_ns && other_ns != 0 &&
+           other_ns <= RKT_TIME_MAX_NS;
+}
+
+/* `before`: the pair of the point added last; NULL: there is none. */
+static void add_point(struct rkt_clock_line *line, const struct rkt_event *before,
+                      const struct rkt_event *pair, int64_t other_ns)
+{
+    uint64_t width_ns = pair->end_ns - pair->start_ns;
+    int64_t raw_ns = (int64_t)(pair->start_ns + width_ns / 2);
+    struct rkt_clock_line_point *point = &line->points[line->count++];
+
+    *point = (struct rkt_clock_line_point){
+        .x_ns = line->is_from_raw ? raw_ns : other_ns,
+        .d_ns = line->is_from_raw ? other_ns - raw_ns : raw_ns - other_ns,
+        .half_ns = (int64_t)(width_ns - width_ns / 2),
+        .line_ns = -1,
+    };
+    if (before) {
+        point[-1].line_ns = shown_ns(before, pair);
+        point[-1].line_to_ns = point->x_ns;
+    }
+}
+
 /* Sorted by x, as a clock that was set back has two times for one. */
 enum rkt_status rkt_clock_line_init(struct rkt_clock_line *line, enum rkt_clock_id clock_id,
                                     bool is_from_raw, const struct rkt_event *pairs,
                                     size_t pair_count)
 {
+    const struct rkt_event *before = NULL;
     size_t kept = 0;
 
     *line = (struct rkt_clock_line){.is_from_raw = is_from_raw,
@@ -298,21 +361,12 @@ enum rkt_status rkt_clock_line_init(struct rkt_clock_line *line, enum rkt_clock_
     if (!line->points)
         return RKT_ERR_NOMEM;
     for (size_t i = 0; i < pair_count; i++) {
-        uint64_t other = other_clock_ns(&pairs[i], clock_id);
-        uint64_t width = pairs[i].end_ns - pairs[i].start_ns;
-        int64_t raw_ns;
-        int64_t other_ns;
+        uint64_t other_ns = other_clock_ns(&pairs[i], clock_id);
 
-        if (pairs[i].end_ns > RKT_TIME_MAX_NS || pairs[i].end_ns < pairs[i].start_ns ||
-            other == 0 || other > RKT_TIME_MAX_NS)
+        if (!is_usable(&pairs[i], other_ns))
             continue;
-        raw_ns = (int64_t)(pairs[i].start_ns + width / 2);
-        other_ns = (int64_t)other;
-        line->points[line->count++] = (struct rkt_clock_line_point){
-            .x_ns = is_from_raw ? raw_ns : other_ns,
-            .d_ns = is_from_raw ? other_ns - raw_ns : raw_ns - other_ns,
-            .half_ns = (int64_t)(width - width / 2),
-        };
+        add_point(line, before, &pairs[i], (int64_t)other_ns);
+        before = &pairs[i];
     }
     if (!is_from_raw && !add_twices(line)) /* as long as they are by time */
         return RKT_ERR_NOMEM;              /* the map frees it */

@@ -115,6 +115,8 @@ static const struct rkt_field CLOCK_PAIR[] = {
     PLAIN(32, clock_pair.realtime_ns),
     PLAIN(33, clock_pair.monotonic_ns),
     PLAIN(34, clock_pair.tsc_ticks),
+    PLAIN(35, clock_pair.line_us),
+    PLAIN(36, clock_pair.line_ns),
 };
 
 static const struct rkt_field CLOCK_EXCHANGE[] = {

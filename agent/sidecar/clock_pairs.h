@@ -6,11 +6,12 @@
  * clock_pairs - this node's clocks side by side, ten times a second.
  *
  * CUPTI stamps REALTIME, which steps and slews; we stamp MONOTONIC_RAW. The pairs join them. Only
- * pairs that say something are kept: of all lines from the pair kept last those count that pass
- * each pair since then within RKT_CLOCK_PAIR_LINE_NS, of REALTIME and of MONOTONIC. Where none
- * does any more the pair before is kept, so that a line between two kept pairs passes all those
- * left out. Since then a pair is kept after 0.2 s, 0.4 s and so on up to each ten seconds, so that a
- * rate of some seconds has two lines, which are each other's witness (clock_line.h).
+ * pairs that say something are kept: the line from the pair kept last to each new one shall pass
+ * all since then within RKT_CLOCK_PAIR_LINE_NS, of REALTIME and of MONOTONIC. Where it does not the
+ * pair before is kept, with how far those left out are off the line to it, and how much they bend.
+ * So it is where no reading came for RKT_CLOCK_PAIR_GAP_NS: what was then nobody knows. Since then a
+ * pair is kept after 0.2 s, 0.4 s and so on up to each ten seconds, so that a rate of some seconds
+ * has two lines, which are each other's witness (clock_line.h).
  *
  * Threads: one.
  */
@@ -22,20 +23,15 @@
 #include "common/clock_line.h"
 #include "common/event.h"
 
-/* Slopes of lines: what a clock gains on RAW, per ns. */
-struct rkt_pair_corridor {
-    double low;
-    double high;
-};
+/* As many as are read until one is kept in any case. */
+#define RKT_CLOCK_PAIRS_LEFT_OUT_MAX 128u
 
 struct rkt_clock_pairs {
     struct rkt_event kept; /* the last */
     size_t kept_count;
-    uint64_t bend_ns;      /* where the line of today began */
-    struct rkt_event last; /* behind it */
-    bool has_last;
-    struct rkt_pair_corridor real;
-    struct rkt_pair_corridor monotonic;
+    uint64_t bend_ns;                                        /* where the line of today began */
+    struct rkt_event left_out[RKT_CLOCK_PAIRS_LEFT_OUT_MAX]; /* since then */
+    size_t left_out_count;
 };
 
 /* RAW, REALTIME, RAW, MONOTONIC, RAW, TSC, in this order. */

@@ -18,12 +18,13 @@ store=$root/tests/data/wire/v1.0-store.bin
 grep -qx 'source 1 kind 6: 4 events, 3 names' "$work/out" || fail "$(cat "$work/out")"
 
 export PYTHONPATH=$work PYTHONDONTWRITEBYTECODE=1
-"$python" "$here/wire_format_check.py" "$store" 14 7:35
-"$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.1-store.bin" 20 7:35
-"$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.2-store.bin" 20 7:35
-"$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.3-store.bin" 21 7:35
-"$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.4-store.bin" 21
-"$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.5-store.bin" 21
+"$python" "$here/wire_format_check.py" "$store" 14 7:35 12:35 12:36
+"$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.1-store.bin" 20 7:35 12:35 12:36
+"$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.2-store.bin" 20 7:35 12:35 12:36
+"$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.3-store.bin" 21 7:35 12:35 12:36
+"$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.4-store.bin" 21 12:35 12:36
+"$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.5-store.bin" 21 12:35 12:36
+"$python" "$here/wire_format_check.py" "$root/tests/data/wire/v1.8-store.bin" 22
 
 # A run in several files: the same counts as in one.
 "$ranktrace" simulate -o "$work/one.rkt" -s ranks=8 -s nodes=4 -s steps=3 >"$work/said"

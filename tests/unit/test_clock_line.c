@@ -344,6 +344,58 @@ static void two_changes_of_the_slew_are_within_the_error(void **state)
     }
 }
 
+/* One that readings were left out before. */
+static struct rkt_event line_pair(uint64_t raw_ns, uint64_t realtime_ns, uint32_t line_us,
+                                  uint32_t line_ns)
+{
+    struct rkt_event event = pair(raw_ns, 80, realtime_ns);
+
+    event.clock_pair.line_us = line_us;
+    event.clock_pair.line_ns = line_ns;
+    return event;
+}
+
+static int64_t error_at(const struct rkt_event *pairs, size_t count, int64_t x_ns)
+{
+    struct rkt_clock_line line = line_of(true, pairs, count);
+    int64_t error_ns;
+
+    (void)y_of(&line, x_ns, &error_ns);
+    rkt_clock_line_release(&line);
+    return error_ns;
+}
+
+/* A daemon that changes the rate each second: 1000 ns bend from each piece to the next, but readings are near it. */
+static void readings_that_were_left_out_tell_what_the_clock_did(void **state)
+{
+    struct rkt_event pairs[] = {pair(1000000000, 80, 11000000000),
+                                line_pair(2000000000, 12000001000, 1000000, 17),
+                                line_pair(3000000000, 13000003000, 1000000, 18),
+                                line_pair(4000000000, 14000006000, 1000000, 19)};
+
+    (void)state;
+    assert_int_equal(error_at(pairs, 4, 1500000000), 40 + 17);
+    assert_int_equal(error_at(pairs, 4, 2500000000), 40 + 18);
+    /* the pair that the line goes from is lost */
+    pairs[1].clock_pair.line_us = 999999;
+    assert_int_equal(error_at(pairs, 4, 1500000000), 40 + 1000 + LINE_NS);
+    /* more than 500 ppm, and still even by the readings */
+    pairs[2].clock_pair.realtime_ns += 5000000;
+    pairs[3].clock_pair.realtime_ns += 9000000;
+    assert_int_equal(error_at(pairs, 4, 2500000000), 40 + 18);
+}
+
+/* Two gaps with a reading in between, which is near the line by accident: the rate changed in both. */
+static void one_reading_left_out_may_be_by_accident(void **state)
+{
+    const struct rkt_event pairs[] = {
+        pair(900000000, 80, 10900000000), pair(1000000000, 80, 11000000000),
+        line_pair(1200000000, 11200040000, 200000, 5), pair(1300000000, 80, 11300040000)};
+
+    (void)state;
+    assert_int_equal(error_at(pairs, 4, 1050000000), 40 + 40000);
+}
+
 static void past_the_last_pair_the_error_grows(void **state)
 {
     const struct rkt_event pairs[] = {pair(1 * SECOND, 80, 11 * SECOND),
@@ -426,6 +478,8 @@ int main(void)
         cmocka_unit_test(the_worst_error_is_exceeded_at_no_moment),
         cmocka_unit_test(a_change_of_the_slew_is_within_the_error),
         cmocka_unit_test(two_changes_of_the_slew_are_within_the_error),
+        cmocka_unit_test(readings_that_were_left_out_tell_what_the_clock_did),
+        cmocka_unit_test(one_reading_left_out_may_be_by_accident),
         cmocka_unit_test(past_the_last_pair_the_error_grows),
         cmocka_unit_test(the_error_bound_holds_on_random_walks),
         cmocka_unit_test(mapping_keeps_the_order_of_stamps),

@@ -108,6 +108,85 @@ static void what_is_left_out_is_near_the_line(void **state)
     }
 }
 
+/* Each kept pair says how far all that were left out before it are off; and is joined to the one before. */
+static void kept_pairs_tell_what_was_left_out(void **state)
+{
+    static const struct course courses[] = {
+        {.slew_ppm = 12.5, .jitter_ns = 20}, {.steered_ppm = -0.1}, {.step_ns = 5 * MS}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(courses) / sizeof(courses[0]); i++) {
+        struct rkt_event kept[700];
+        size_t count = run(&courses[i], kept), line_count = 0;
+
+        for (size_t k = 1; k < count; k++) {
+            const struct rkt_event_clock_pair *pair = &kept[k].clock_pair;
+            uint64_t apart_ns = kept[k].start_ns - kept[k - 1].start_ns;
+            int64_t worst_ns = worst_error_ns(&courses[i], &kept[k - 1], 2, kept[k - 1].start_ns,
+                                              kept[k].start_ns);
+
+            assert_int_equal(pair->line_us, apart_ns > (uint64_t)(100 * MS) ? apart_ns / 1000u : 0);
+            assert_in_range(worst_ns, 0, pair->line_ns + 1); /* `worst_ns` is rounded */
+            line_count += pair->line_us > 0;
+        }
+        assert_in_range(line_count, 4, count - 1);
+    }
+}
+
+/* One reading is 40 ns above the line: what it gained in the gap before, and lost in that behind, differ by 80. */
+static void assert_bend_counts_in(uint64_t realtime_ns, uint64_t monotonic_ns)
+{
+    const struct course course = {0};
+    struct rkt_clock_pairs pairs = {0};
+    struct rkt_event out[2];
+
+    for (uint64_t i = 0; i < 5; i++) {
+        struct rkt_event pair = pair_at(&course, (i + 1) * (uint64_t)(100 * MS));
+
+        pair.clock_pair.realtime_ns += i == 2 ? realtime_ns : 0;
+        pair.clock_pair.monotonic_ns += i == 2 ? monotonic_ns : 0;
+        assert_int_equal(rkt_clock_pairs_add(&pairs, &pair, false, out), i < 2 || i == 4);
+    }
+    assert_int_equal(out[0].clock_pair.line_us, 300000);
+    assert_in_range(out[0].clock_pair.line_ns, 120, 121);
+}
+
+static void how_much_readings_bend_counts_in(void **state)
+{
+    (void)state;
+    assert_bend_counts_in(40, 0);
+    assert_bend_counts_in(0, 40);
+}
+
+/* The sidecar did not come to read for 300 ms: what the clocks did then it does not know. */
+static void a_gap_without_readings_is_told_as_one(void **state)
+{
+    struct course course = {.slew_ppm = 12.5};
+    struct rkt_clock_pairs pairs = {0};
+    struct rkt_event out[2];
+
+    (void)state;
+    for (int64_t at_ms = 100; at_ms <= 1600; at_ms += 100) {
+        struct rkt_event pair = pair_at(&course, (uint64_t)(at_ms * MS));
+
+        (void)rkt_clock_pairs_add(&pairs, &pair, false, out);
+    }
+    assert_int_equal(pairs.kept.start_ns, 1100 * MS);
+    for (int64_t at_ms = 1900; at_ms <= 2200;
+         at_ms += 300) { /* behind readings, and behind a kept one */
+        struct rkt_event pair = pair_at(&course, (uint64_t)(at_ms * MS));
+        size_t count = rkt_clock_pairs_add(&pairs, &pair, false, out);
+
+        assert_int_equal(count, at_ms == 1900 ? 2 : 1);
+        assert_int_equal(out[count - 1].start_ns, at_ms * MS);
+        assert_int_equal(out[count - 1].clock_pair.line_us, 0);
+        if (count == 2) {
+            assert_int_equal(out[0].start_ns, 1600 * MS);
+            assert_int_equal(out[0].clock_pair.line_us, 500000);
+        }
+    }
+}
+
 static void pairs_on_both_sides_of_a_step_are_kept(void **state)
 {
     struct course course = {.slew_ppm = 3, .step_ns = 5 * MS};
@@ -175,6 +254,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steady_clocks_need_few_pairs_and_stay_exact),
         cmocka_unit_test(what_is_left_out_is_near_the_line),
+        cmocka_unit_test(kept_pairs_tell_what_was_left_out),
+        cmocka_unit_test(how_much_readings_bend_counts_in),
+        cmocka_unit_test(a_gap_without_readings_is_told_as_one),
         cmocka_unit_test(pairs_on_both_sides_of_a_step_are_kept),
         cmocka_unit_test(kept_pairs_are_in_order_and_never_twice),
         cmocka_unit_test(both_clocks_are_as_of_one_moment),

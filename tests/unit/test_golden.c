@@ -28,15 +28,17 @@ static const struct version {
     bool has_likely; /* bounds, and what else an alignment says of itself */
     bool has_inputs; /* of operators */
     bool has_spans;
+    bool has_lines; /* of clock pairs */
 } VERSIONS[] = {
-    {"v1.0", RKT_EVENT_LOSS + 1, false, false, false, false},
-    {"v1.1", RKT_EVENT_DEVICE + 1, false, false, false, false},
-    {"v1.2", RKT_EVENT_DEVICE + 1, true, false, false, false},
-    {"v1.3", RKT_EVENT_CLOCK_STATE + 1, true, true, false, false},
-    {"v1.4", RKT_EVENT_CLOCK_STATE + 1, true, true, true, false},
-    {"v1.5", RKT_EVENT_CLOCK_STATE + 1, true, true, true, true},
-    {"v1.6", RKT_EVENT_CLOCK_TRUE + 1, true, true, true, true},
-    {"v1.7", RKT_EVENT_CLOCK_TRUE + 1, true, true, true, true},
+    {"v1.0", RKT_EVENT_LOSS + 1, false, false, false, false, false},
+    {"v1.1", RKT_EVENT_DEVICE + 1, false, false, false, false, false},
+    {"v1.2", RKT_EVENT_DEVICE + 1, true, false, false, false, false},
+    {"v1.3", RKT_EVENT_CLOCK_STATE + 1, true, true, false, false, false},
+    {"v1.4", RKT_EVENT_CLOCK_STATE + 1, true, true, true, false, false},
+    {"v1.5", RKT_EVENT_CLOCK_STATE + 1, true, true, true, true, false},
+    {"v1.6", RKT_EVENT_CLOCK_TRUE + 1, true, true, true, true, false},
+    {"v1.7", RKT_EVENT_CLOCK_TRUE + 1, true, true, true, true, false},
+    {"v1.8", RKT_EVENT_CLOCK_TRUE + 1, true, true, true, true, true},
 };
 #define VERSION_COUNT (sizeof(VERSIONS) / sizeof(VERSIONS[0]))
 #define NEWEST (&VERSIONS[VERSION_COUNT - 1])
@@ -188,6 +190,8 @@ static void read_batches(const struct version *version)
             sample_event((enum rkt_event_kind)kind, row, &want);
             if (kind == RKT_EVENT_RANGE && !version->has_inputs)
                 want.range.inputs_id = 0;
+            if (kind == RKT_EVENT_CLOCK_PAIR && !version->has_lines)
+                want.clock_pair.line_us = want.clock_pair.line_ns = 0;
             assert_memory_equal(&batch.events[row], &want, sizeof(want));
         }
         close_golden(&golden);
