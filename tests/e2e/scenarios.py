@@ -110,6 +110,7 @@ SCENARIOS = [
     clean("short kernels", *FAST, "kernel=3us", "launch=2us", "launch-latency=3us", "bucket-bytes=64KiB", "input-bytes=4KiB"),
     all_ranks("launches that outlast their kernels", {"launch_blocking", "launch_gaps"}, FAST + ["kernel=20us",
               "jitter-ppm=0", "launch=50us", "launch-latency=5us", "bucket-bytes=64KiB", "input-bytes=0B", "input=1us"]),
+    clean("launches that some kernels outlast", *FAST, "kernel=50us", "launch=50us", "launch-latency=5us", "input-bytes=0B"),
     # launch shapes, operators and their inputs
     clean("shapes and operators", *SHAPES),
     clean("shapes and operators of all groups", *GRID, *SHAPES, "micro-batches=2", "1f1b=1"),
