@@ -35,8 +35,8 @@ enum rkt_graph_level {
 };
 
 /*
- * Which steps are recorded. After `skip` steps, cycles of `wait` closed, `warmup` (tracing is on but
- * counts as closed) and `active` recorded steps; `cycles` of them, 0 without end. active 0: no
+ * Which steps are recorded. After `skip` steps, cycles of `wait` closed, `warmup` (tracing is on
+ * but counts as closed) and `active` recorded steps; `cycles` of them, 0 without end. active 0: no
  * schedule, all is recorded. (torch.profiler.schedule calls them skip_first and repeat.)
  */
 struct rkt_schedule {

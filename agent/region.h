@@ -69,8 +69,8 @@ void rkt_region_destroy(struct rkt_region *region);
 /* ---- capture's side ---- */
 
 /*
- * A ring for the calling thread, lock-free: a free one, else one whose thread has ended, even if the
- * sidecar has not read it yet. NULL when all are taken.
+ * A ring for the calling thread, lock-free: a free one, else one whose thread has ended, even if
+ * the sidecar has not read it yet. NULL when all are taken.
  */
 struct rkt_ring *rkt_region_claim(struct rkt_region *region, uint32_t thread_id);
 void rkt_region_release(struct rkt_ring *ring);           /* its thread ends */

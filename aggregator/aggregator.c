@@ -19,7 +19,8 @@
 
 #define HEARTBEAT_NS UINT64_C(1000000000)
 #define LEAVE_LIMIT_NS UINT64_C(2000000000)
-/* To close their files, which a network's file system may flush then. Supervisors bear 15 s of silence. */
+/* To close their files, which a network's file system may flush then. Supervisors bear 15 s of
+ * silence. */
 #define SHARDS_LIMIT_NS UINT64_C(10000000000)
 #define SHARDS_STOP_LIMIT_NS UINT64_C(150000000)
 

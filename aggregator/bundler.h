@@ -6,8 +6,8 @@
  * bundler - a leader's stream of frames to rank 0, many in a message (common/bundle.h).
  *
  * Place:   relay -> [bundler] -> transport -> receiver of rank 0.
- * Credits: RKT_BUNDLE_CREDITS bundles may be on their way unacknowledged. Meanwhile frames gather in
- *          the next one, so that the busier rank 0 is, the fewer messages it gets.
+ * Credits: RKT_BUNDLE_CREDITS bundles may be on their way unacknowledged. Meanwhile frames gather
+ *          in the next one, so that the busier rank 0 is, the fewer messages it gets.
  * Full:    a bundle of RKT_BUNDLE_FULL_BYTES has no more room; who sends frames has to wait.
  * Threads: one.
  * Memory:  (1 + RKT_BUNDLE_CREDITS) bundles, each of RKT_BUNDLE_FULL_BYTES and a frame at most

@@ -6,11 +6,11 @@
  * clock_answer - the other side of clock_probe's ping-pong: rank 0, which is the reference, or the
  * sidecar of a clock parent.
  *
- * Bursts are served one child at a time, in order of their requests: two at once would delay
- * each other. While one is served this spins, RKT_ANSWER_SPIN_NS at most, and no
- * longer than clock_burst.h has patience once the child is silent. Of every burst the
- * exchanges that decide are kept, for the alignment at the end (the sidecars store all); rank 0 gets
- * them of bursts with parents too. It also keeps what sidecars claim of true time.
+ * Bursts are served one child at a time, in order of their requests: two at once would delay each
+ * other. While one is served this spins, RKT_ANSWER_SPIN_NS at most, and no longer than
+ * clock_burst.h has patience once the child is silent. Of every burst the exchanges that decide are
+ * kept, for the alignment at the end (the sidecars store all); rank 0 gets them of bursts with
+ * parents too. It also keeps what sidecars claim of true time.
  *
  * Threads: one. Memory: two events per burst and rank, one per claim.
  */

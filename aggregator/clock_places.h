@@ -7,8 +7,9 @@
  *
  * Place:   a sidecar's HELLO -> [clock_places] -> what its WELCOME tells it.
  *
- * Of each kernel clock the first sidecar that joins leads; of rank 0's, rank 0, which is the reference.
- * Leaders are numbered as they join, and common/clock_tree.h says whom each measures against.
+ * Of each kernel clock the first sidecar that joins leads; of rank 0's, rank 0, which is the
+ * reference. Leaders are numbered as they join, and common/clock_tree.h says whom each measures
+ * against.
  *
  * Threads: one. Memory: 200 bytes per rank.
  */

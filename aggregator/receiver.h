@@ -8,15 +8,16 @@
  * Place:   transport -> [receiver] -> store_writer.
  * Hot:     no event is decoded here: a frame is checked and appended as it came.
  * From:    a rank itself, or in bundles from the leader of its group. What else says that it is of
- *          a rank is refused, and so is a bundle that is damaged, or that another should come before.
+ *          a rank is refused, and so is a bundle that is damaged, or that another should come
+ *          before.
  * Credits: an ACK means that write returned, or with needs_sync that it survives a power loss; the
  *          frames of one step share a sync. A frame that is bad or came twice is acknowledged too:
  *          its sender has nothing better to send. The frames of a bundle that is refused are not.
- * Shards:  the same is a leader's own file in a sharded run, with its group for all ranks. Copies of
- *          some frames go to rank 0 then, and who sent one gets no ACK before it is there.
+ * Shards:  the same is a leader's own file in a sharded run, with its group for all ranks. Copies
+ *          of some frames go to rank 0 then, and who sent one gets no ACK before it is there.
  * Full:    a failed write is said once; the frames before it stay readable. It and all that follow
- *          are not acknowledged, so that their senders keep them; nor is what comes once the file is
- *          closed, or from a rank that was given up.
+ *          are not acknowledged, so that their senders keep them; nor is what comes once the file
+ *          is closed, or from a rank that was given up.
  * Threads: one. Memory: one bundle of the largest size (touched as used).
  */
 
@@ -31,8 +32,8 @@
 struct rkt_receiver;
 
 /*
- * Told of each frame that was written; true: a copy of it is on its way to rank 0. Its sender's ACKs
- * wait for rkt_receiver_copied.
+ * Told of each frame that was written; true: a copy of it is on its way to rank 0. Its sender's
+ * ACKs wait for rkt_receiver_copied.
  */
 typedef bool (*rkt_copy_fn)(void *ctx, int rank, const uint8_t *frame, size_t frame_bytes);
 
@@ -63,8 +64,8 @@ void rkt_receiver_copied(struct rkt_receiver *receiver, int rank);
 
 /*
  * The group of this leader is in a further file of the run, which is named here. What comes of its
- * members in bundles are copies; what comes of one itself is what its leader, which is lost, did not
- * acknowledge, and all that follows.
+ * members in bundles are copies; what comes of one itself is what its leader, which is lost, did
+ * not acknowledge, and all that follows.
  */
 enum rkt_status rkt_receiver_add_shard(struct rkt_receiver *receiver,
                                        const struct rkt_shard_info *shard, struct rkt_error *err);

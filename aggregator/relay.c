@@ -54,8 +54,9 @@ static bool copy_frame(void *ctx, int rank, const uint8_t *frame, size_t frame_b
 }
 
 /*
- * Before rank 0 looks for it: by NFS other hosts see what is written when it is flushed. By a descriptor of
- * its own, since a shard that was flushed itself would be at its end too, however large it is then.
+ * Before rank 0 looks for it: by NFS other hosts see what is written when it is flushed. By a
+ * descriptor of its own, since a shard that was flushed itself would be at its end too, however
+ * large it is then.
  */
 static enum rkt_status flush_file(const char *path, struct rkt_error *err)
 {

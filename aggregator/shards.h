@@ -6,8 +6,8 @@
  * shards - rank 0's part of a sharded run: which leaders have a file of their own.
  *
  * A leader says that its file is there. Rank 0 looks for it beside its own: folders are cached by
- * shared file systems, so for RKT_SHARD_SEEN_NS. It is the same file when its RUN has this run's id.
- * Then it is named in the timeline, and the leader may write; else the leader has to pass on.
+ * shared file systems, so for RKT_SHARD_SEEN_NS. It is the same file when its RUN has this run's
+ * id. Then it is named in the timeline, and the leader may write; else the leader has to pass on.
  *
  * Threads: one. Time: the caller's. Waiting: for the file system.
  */

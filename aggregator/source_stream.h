@@ -43,7 +43,8 @@ enum rkt_stream_verdict rkt_source_streams_check(struct rkt_source_streams *stre
                                                  struct rkt_error *err);
 
 /*
- * Its frames are elsewhere, in a file of its leader; here only some come, so that gaps mean nothing.
+ * Its frames are elsewhere, in a file of its leader; here only some come, so that gaps mean
+ * nothing.
  */
 void rkt_source_streams_expect_some(struct rkt_source_streams *streams, int rank);
 /* From now on all come again, from any number on: of each source the next is taken. */

@@ -9,13 +9,14 @@
  *     steps of the ranks, by heartbeat ────────▶ N: ahead of all of them
  *
  * Steps are counted from the start of each process. All ranks switch at the same one, so N is ahead
- * of the fastest by what it may do until the order is everywhere (RKT_WINDOW_REACH_NS, ten times what
- * that takes), and by one more to open: the step before a window is its warm-up. Where no rank marks
- * steps the order holds at once, that is within the second in which each process looks.
+ * of the fastest by what it may do until the order is everywhere (RKT_WINDOW_REACH_NS, ten times
+ * what that takes), and by one more to open: the step before a window is its warm-up. Where no rank
+ * marks steps the order holds at once, that is within the second in which each process looks.
  *
  * One signal to all ranks arrives as many toggles: those of RKT_WINDOW_MERGE_NS are one, as is the
- * first of each rank within RKT_WINDOW_LATE_NS: its sidecar may have had no turn for seconds. An order
- * waits until the one before it has taken effect everywhere, so that no rank can miss that one.
+ * first of each rank within RKT_WINDOW_LATE_NS: its sidecar may have had no turn for seconds. An
+ * order waits until the one before it has taken effect everywhere, so that no rank can miss that
+ * one.
  *
  * Threads: one. Time: the caller's.
  */

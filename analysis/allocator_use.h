@@ -6,7 +6,8 @@
  * allocator_use - what PyTorch's allocator holds of a GPU's memory, and what of it is in use
  * (metrics.md, "The allocator's memory").
  *
- * Place:   counters that an import makes of "[memory]" events -> [allocator_use] -> finding, report.
+ * Place:   counters that an import makes of "[memory]" events -> [allocator_use] -> finding,
+ *          report.
  * Threads: any; no state.
  */
 
@@ -21,8 +22,8 @@ struct rkt_allocator_use {
 };
 
 /*
- * Of the GPU of which most is held, in [start, end) of rank time; false where nothing says so. What was
- * said last before it holds.
+ * Of the GPU of which most is held, in [start, end) of rank time; false where nothing says so. What
+ * was said last before it holds.
  */
 bool rkt_allocator_use_over(const struct rkt_rank_trace *trace, int64_t start_ns, int64_t end_ns,
                             struct rkt_allocator_use *use_out);

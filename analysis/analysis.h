@@ -9,8 +9,8 @@
  *                of all ranks            match -> waits -> straggler -> summary
  * Partial data (a cut file, missing ranks, lost records) gives partial results and notes.
  *
- * Threads: one at a time. Memory: the analysis owns the result: what rank_work.h says for each rank,
- *          and the whole trace of the one that is worked on, about 250 B per event.
+ * Threads: one at a time. Memory: the analysis owns the result: what rank_work.h says for each
+ *          rank, and the whole trace of the one that is worked on, about 250 B per event.
  */
 
 #include "analysis/result.h"
@@ -36,9 +36,9 @@ struct rkt_analysis_options {
 struct rkt_analysis;
 
 /*
- * `reader` stays open for as long as the analysis lives. RKT_ERR_INVALID: of what was asked for there is
- * nothing. RKT_END: this process is a member of the team,
- * and its share is done; there is no analysis, and the end is for the caller to give.
+ * `reader` stays open for as long as the analysis lives. RKT_ERR_INVALID: of what was asked for
+ * there is nothing. RKT_END: this process is a member of the team, and its share is done; there is
+ * no analysis, and the end is for the caller to give.
  */
 enum rkt_status rkt_analysis_create(struct rkt_store_reader *reader,
                                     const struct rkt_analysis_options *asked,

@@ -9,7 +9,8 @@
 /* Without a launch record: a start so soon after the one before was waiting for it. */
 #define QUEUED_GAP_NS 10000
 
-/* Threads, or streams, each once and in order: with the last of launches.works so far, + 1; 0 none. */
+/* Threads, or streams, each once and in order: with the last of launches.works so far, + 1; 0
+ * none. */
 struct key_set {
     struct rkt_key_index *items;
     size_t count;
@@ -122,7 +123,8 @@ static void pass(struct launches *launches, const struct rkt_rank_trace *trace, 
     find_key(&launches->streams, stream_of(work))->index = (uint32_t)at + 1;
 }
 
-/* The work that was launched last by that thread, or to that stream, of those passed; NULL for none. */
+/* The work that was launched last by that thread, or to that stream, of those passed; NULL for
+ * none. */
 static const struct rkt_work *last_of(const struct launches *launches,
                                       const struct rkt_rank_trace *trace,
                                       const struct rkt_key_index *key)
@@ -130,8 +132,8 @@ static const struct rkt_work *last_of(const struct launches *launches,
     return key && key->index > 0 ? &trace->works[launches->works[key->index - 1].index] : NULL;
 }
 
-/* The stream that the thread gave work last is the one that the collective waits for, whoever gave it
- * more: an exchange of the main thread follows the backward that autograd's thread launched. */
+/* The stream that the thread gave work last is the one that the collective waits for, whoever gave
+ * it more: an exchange of the main thread follows the backward that autograd's thread launched. */
 static int64_t ready_of(struct launches *launches, const struct rkt_rank_trace *trace,
                         const struct rkt_work *comm)
 {

@@ -3,14 +3,14 @@
 #define RKT_ANALYSIS_BATCHES_H
 
 /*
- * batches - the steady steps that all ranks have, in rows of neighbours: what each kernel and operator took in each
- * (metrics.md, "Comparing runs").
+ * batches - the steady steps that all ranks have, in rows of neighbours: what each kernel and
+ * operator took in each (metrics.md, "Comparing runs").
  *
  *     steps      3  4  5  6 | 7  8  9  10 | 11 ...         up to 32 batches, as many steps in each but for one
  *     a kernel    812 us    |   808 us    |                summed over ranks and steps: exact
  *
- * So a report holds what an interval needs, in a few numbers a name, however many steps there are. Steps
- * that follow each other are alike; batches of them much less so.
+ * So a report holds what an interval needs, in a few numbers a name, however many steps there are.
+ * Steps that follow each other are alike; batches of them much less so.
  *
  * Place:   joined tables, names' times by step -> [batches] -> JSON report -> compare.
  * Threads: one. Memory: the arena's, 256 bytes for each kernel and 512 for each operator.
@@ -40,8 +40,8 @@ struct rkt_batches {
 };
 
 /*
- * result->batches; result->tables are there, and stay as they are. NULL where no step is steady, or a
- * rank's times by name are not known. RKT_ERR_NOMEM only.
+ * result->batches; result->tables are there, and stay as they are. NULL where no step is steady, or
+ * a rank's times by name are not known. RKT_ERR_NOMEM only.
  */
 enum rkt_status rkt_find_batches(struct rkt_result *result, struct rkt_arena *arena,
                                  struct rkt_error *err);

@@ -6,18 +6,18 @@
  * bootstrap - how far the median of a sample, and what is made of two of them, can be off
  * (metrics.md, "Comparing runs").
  *
- * The bootstrap draws n of n values with replacement, again and again, and looks at the spread of the
- * medians. Its distribution for a lower median is known exactly, so nothing is drawn here:
+ * The bootstrap draws n of n values with replacement, again and again, and looks at the spread of
+ * the medians. Its distribution for a lower median is known exactly, so nothing is drawn here:
  *
  *     x1 <= ... <= xn sorted, m = (n - 1) / 2 + 1 the place of the lower median
  *     P(median* <= xk) = P(Binomial(n, k/n) >= m)           m of the draws or more are among x1 .. xk
  *
- * Two samples are independent: of all pairs of medians, each with the product of its probabilities, the
- * 2.5 % and 97.5 % quantiles of difference or ratio are the interval. (Efron 1979, Annals of Statistics 7,
- * section 3, gives the median's distribution.)
+ * Two samples are independent: of all pairs of medians, each with the product of its probabilities,
+ * the 2.5 % and 97.5 % quantiles of difference or ratio are the interval. (Efron 1979, Annals of
+ * Statistics 7, section 3, gives the median's distribution.)
  *
- * Threads: any; no state. Cost: O(n) and, for two samples, (6 sqrt n)^2 pairs: places further than 6
- * standard deviations from the median's are not looked at.
+ * Threads: any; no state. Cost: O(n) and, for two samples, (6 sqrt n)^2 pairs: places further than
+ * 6 standard deviations from the median's are not looked at.
  */
 
 #include <stddef.h>
@@ -32,7 +32,8 @@ struct rkt_sample {
     size_t count;
 };
 
-/* An estimate, and where it is with 95 %; NAN both bounds where a sample has under RKT_BOOTSTRAP_MIN. */
+/* An estimate, and where it is with 95 %; NAN both bounds where a sample has under
+ * RKT_BOOTSTRAP_MIN. */
 struct rkt_estimate {
     double value; /* NAN: not known */
     double low;

@@ -6,7 +6,8 @@
  * bucket_table - the gradient buckets of a step, one after the other (metrics.md,
  * "AllReduce/backward overlap"); plain data, part of the result.
  *
- * Of the n-th bucket of all steady steps: lower medians over steps and ranks of those that are known.
+ * Of the n-th bucket of all steady steps: lower medians over steps and ranks of those that are
+ * known.
  */
 
 #include "analysis/result.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * API calls by name, and what those that wait cost the device: idle time that the partition gives to
- * sync is a call's while one lasts, else the tail of the last that was entered.
+ * API calls by name, and what those that wait cost the device: idle time that the partition gives
+ * to sync is a call's while one lasts, else the tail of the last that was entered.
  *
  *     device   ======= 10|                             |20 ======
  *     host        |4 sync 12|      Python     |17 18|

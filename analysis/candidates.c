@@ -116,7 +116,8 @@ static bool has_rank(const struct rkt_candidates *candidates, uint32_t rank)
     return false;
 }
 
-/* A rank of the span that is not there: with all of a long span to look through, the first missing. */
+/* A rank of the span that is not there: with all of a long span to look through, the first
+ * missing. */
 static bool find_missing(const struct rkt_candidates *candidates, const struct rkt_rank_span *span,
                          uint32_t *rank_out)
 {

@@ -5,8 +5,8 @@
 /*
  * candidates - the ranks of a store, and the processes that may be each one's main process.
  *
- * Only records tell which of several it is (load.h). Helpers, and all attempts of a restarted job but the
- * last, are none. Every process that reads the same store finds the same.
+ * Only records tell which of several it is (load.h). Helpers, and all attempts of a restarted job
+ * but the last, are none. Every process that reads the same store finds the same.
  *
  * Threads: any; no state.
  */
@@ -43,8 +43,8 @@ struct rkt_candidates {
 enum rkt_status rkt_candidates_find(const struct rkt_store_reader *reader,
                                     struct rkt_candidates *candidates, struct rkt_error *err);
 /*
- * Leaves those of the selected ranks. RKT_ERR_INVALID, and says which ranks there are, where one that
- * was asked for by its number is not there.
+ * Leaves those of the selected ranks. RKT_ERR_INVALID, and says which ranks there are, where one
+ * that was asked for by its number is not there.
  */
 enum rkt_status rkt_candidates_select(struct rkt_candidates *candidates,
                                       const struct rkt_selection *selection, struct rkt_error *err);

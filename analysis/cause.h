@@ -27,8 +27,8 @@ bool rkt_find_steady_span(const struct rkt_result *result, const struct rkt_step
                           size_t rank, struct rkt_step_span *span_out);
 
 /*
- * A name as it is compared between ranks: a word of it that is a hash ("f5w7lf5mgif3wsod3kk") differs
- * between them, and becomes "*". Returns the new length; a long name is cut.
+ * A name as it is compared between ranks: a word of it that is a hash ("f5w7lf5mgif3wsod3kk")
+ * differs between them, and becomes "*". Returns the new length; a long name is cut.
  */
 #define RKT_CAUSE_NAME_BYTES 1024u
 size_t rkt_mask_hashes(const char *name, size_t len_bytes, char masked[RKT_CAUSE_NAME_BYTES]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels are compared by name and launch shape. Of rank i, n of them took t; of the median of the other
- * ranks m, each u:
+ * Kernels are compared by name and launch shape. Of rank i, n of them took t; of the median of the
+ * other ranks m, each u:
  *
  *     same name, same shape       slower  += t - n u         more   += (n - m) u
  *     the name with other shapes                             shapes += t, or -= m u

@@ -88,7 +88,8 @@ static bool is_judged(const struct rkt_result *result, const struct rkt_collecti
 
 /* ---- of one collective ---- */
 
-/* Who may have ended first, or begun last, as far as the bounds go; and what is so on other clocks. */
+/* Who may have ended first, or begun last, as far as the bounds go; and what is so on other
+ * clocks. */
 struct edge {
     const struct rkt_participant *part;
     uint32_t clock;
@@ -165,7 +166,8 @@ static int compare_contradictions(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* By how much `part`'s start is behind the others' ends, or its end before their starts; most first. */
+/* By how much `part`'s start is behind the others' ends, or its end before their starts; most
+ * first. */
 static size_t find_contradictions(struct checker *checker, const struct rkt_collective *collective,
                                   const struct rkt_participant *part, bool by_start)
 {
@@ -202,8 +204,8 @@ static double spread_ns(struct checker *checker, const struct contradiction *oth
 }
 
 /*
- * clock_check.h: whether the clock of `part` is likely off, by the k others that it contradicts most, for
- * whichever k it is plainest; by how much, they being right, goes into its limits.
+ * clock_check.h: whether the clock of `part` is likely off, by the k others that it contradicts
+ * most, for whichever k it is plainest; by how much, they being right, goes into its limits.
  */
 static bool is_likely_off(struct checker *checker, const struct rkt_collective *collective,
                           const struct rkt_participant *part, bool by_start)
@@ -251,7 +253,8 @@ static void narrow_offsets(struct checker *checker, const struct rkt_collective 
     }
 }
 
-/* Between the end of one clock and the start of another, with both bounds; RKT_NA: it is one clock. */
+/* Between the end of one clock and the start of another, with both bounds; RKT_NA: it is one
+ * clock. */
 static int64_t least_ns(const struct edges *edges)
 {
     int64_t by_end_ns, by_start_ns;

@@ -11,10 +11,11 @@
  *     S_s - E_r  >  guaranteed ± of both     a proof: a bound, a stamp or a match is wrong
  *     S_s - E_r  >  likely ± of both         the clock of r or s is likely off
  *
- * The likely bound is that of the moment; without one (unaligned, as files claim) there is no second
- * grade, and the first counts 0. In either, of the first to end and the last to begin the one that
- * contradicts more of the others, bounds left aside, is suspect; the rank that is suspect most often
- * is named. By how much its clock is likely ahead, if the others are right and it is constant:
+ * The likely bound is that of the moment; without one (unaligned, as files claim) there is no
+ * second grade, and the first counts 0. In either, of the first to end and the last to begin the
+ * one that contradicts more of the others, bounds left aside, is suspect; the rank that is suspect
+ * most often is named. By how much its clock is likely ahead, if the others are right and it is
+ * constant:
  *
  *     max (S_r - E_s - likely ± of s)  <=  ahead  <=  min (E_r - S_s + likely ± of s)
  *

@@ -147,7 +147,8 @@ static bool allows(const struct rkt_align_info *align, int64_t claim_ns)
     return true;
 }
 
-/* collective_clocks.h: those that may well be on the reference's clock stay where their stamps put them. */
+/* collective_clocks.h: those that may well be on the reference's clock stay where their stamps put
+ * them. */
 static void keep_claims(const struct rkt_result *result, uint32_t reference,
                         struct rkt_collective_clocks *clocks, struct rkt_align_knot *const *knots)
 {

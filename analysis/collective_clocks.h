@@ -15,10 +15,10 @@
  * matched nothing: records are missing, and the order may have slipped.
  *
  * Reference is the lowest rank that is in such a collective; it stays where its file's stamps put
- * it. A rank that none ties to it is as it was. One whose file is of the reference's host, or is the
- * reference's file, keeps the place that its stamps claim where the collectives allow it all along:
- * one clock is exact, and the middle of what they allow is not. That it is one clock is a name's word
- * only, so the bound reaches to the far end of what they allow.
+ * it. A rank that none ties to it is as it was. One whose file is of the reference's host, or is
+ * the reference's file, keeps the place that its stamps claim where the collectives allow it all
+ * along: one clock is exact, and the middle of what they allow is not. That it is one clock is a
+ * name's word only, so the bound reaches to the far end of what they allow.
  *
  * Threads: one at a time. Memory: its own.
  */
@@ -42,14 +42,15 @@ const struct rkt_clock_tie *rkt_collective_clocks_find(const struct rkt_collecti
 bool rkt_collective_clocks_contradict(const struct rkt_collective_clocks *clocks);
 
 /*
- * Whether an imported file's own stamps, however it is aligned now, are off by more than the tie's bound,
- * in the middle of the collectives; by how much (above 0: ahead), and that bound.
+ * Whether an imported file's own stamps, however it is aligned now, are off by more than the tie's
+ * bound, in the middle of the collectives; by how much (above 0: ahead), and that bound.
  */
 bool rkt_collective_clocks_claim(const struct rkt_store_source *source,
                                  const struct rkt_clock_tie *tie, int64_t *off_ns_out,
                                  int64_t *bound_ns_out);
 
-/* Whether it is known who needs whom in it, and that its parts are of one: then it says something of clocks. */
+/* Whether it is known who needs whom in it, and that its parts are of one: then it says something
+ * of clocks. */
 bool rkt_collective_tells_clocks(const struct rkt_result *result,
                                  const struct rkt_collective *collective);
 

@@ -12,9 +12,9 @@
 #include "common/status.h"
 
 /*
- * Fills host_count, algo and proto of every collective. Hosts are those that the ranks' sources tell.
- * Algorithm and protocol are NCCL's own word (its profiler's): names of kernels say what was compiled,
- * not what ran. RKT_ERR_NOMEM only.
+ * Fills host_count, algo and proto of every collective. Hosts are those that the ranks' sources
+ * tell. Algorithm and protocol are NCCL's own word (its profiler's): names of kernels say what was
+ * compiled, not what ran. RKT_ERR_NOMEM only.
  */
 enum rkt_status rkt_find_links(struct rkt_result *result, struct rkt_error *err);
 

@@ -6,9 +6,9 @@
  * compare - a run after a change against one before it (metrics.md, "Comparing runs").
  *
  * Place:   compare_run -> [compare] -> report/compare_text, report/compare_json.
- * Formula: per metric the lower median over steady steps of each run; the change is their difference,
- *          with the interval of bootstrap.h. It is real when the interval does not hold 0 and both
- *          runs were captured alike (producer, view, source of steps).
+ * Formula: per metric the lower median over steady steps of each run; the change is their
+ *          difference, with the interval of bootstrap.h. It is real when the interval does not hold
+ *          0 and both runs were captured alike (producer, view, source of steps).
  * Memory:  its own, up to release; names are the runs'. Threads: any; no state.
  */
 
@@ -33,11 +33,12 @@ const char *rkt_run_factor_name(enum rkt_run_factor factor); /* as in JSON */
 double rkt_run_factor_of(const struct rkt_compare_run *run, enum rkt_run_factor factor);
 
 /*
- * A kernel, an operator's self time, or collectives of one function and size; sides[0] before, [1] after.
+ * A kernel, an operator's self time, or collectives of one function and size; sides[0] before, [1]
+ * after.
  *
- * Of many kernels some differ by chance. So those are judged that both runs have, with at least 0.1 % of the
- * kernels' time and 5 batches of steps in each, all together by Holm's rule (rank_sum.h): where the runs
- * are equal, with 95 % none of them is real. Operators likewise.
+ * Of many kernels some differ by chance. So those are judged that both runs have, with at least 0.1
+ * % of the kernels' time and 5 batches of steps in each, all together by Holm's rule (rank_sum.h):
+ * where the runs are equal, with 95 % none of them is real. Operators likewise.
  */
 struct rkt_name_change {
     const char *name;

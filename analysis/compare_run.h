@@ -8,8 +8,8 @@
  * Place:   a JSON report, of a file or just made of a timeline -> [compare_run] -> compare and
  *          compare_series. There is one way in, so that a report and its timeline compare alike.
  * Steps:   the steady ones that all compared ranks have. Per step one number of each metric, over
- *          these ranks (metrics.md, "Comparing runs"). Ranks in host view count only where there are
- *          no others.
+ *          these ranks (metrics.md, "Comparing runs"). Ranks in host view count only where there
+ *          are no others.
  * Memory:  its own, up to release. Threads: any; no state.
  */
 

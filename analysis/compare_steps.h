@@ -63,8 +63,8 @@ struct rkt_compare_steps {
 };
 
 /*
- * Fills step counts, why_no_steps and samples of *run, whose compared_count and is_host_view are set.
- * Sorts the cells and gains. RKT_ERR_NOMEM only.
+ * Fills step counts, why_no_steps and samples of *run, whose compared_count and is_host_view are
+ * set. Sorts the cells and gains. RKT_ERR_NOMEM only.
  */
 enum rkt_status rkt_compare_steps_sample(struct rkt_compare_steps *steps,
                                          struct rkt_compare_run *run, struct rkt_error *err);

@@ -88,8 +88,8 @@ static struct rkt_row *row_of(struct copy_table *table, const struct rkt_work *w
     return row && is_new && begin_row(work, table->arena, row) != RKT_OK ? NULL : row;
 }
 
-/* A copy's fresh part [start_ns, end_ns): what of it that part of the rank's activity fills goes to the
- * rows of its segments. */
+/* A copy's fresh part [start_ns, end_ns): what of it that part of the rank's activity fills goes to
+ * the rows of its segments. */
 static enum rkt_status add_exposed(struct copy_table *table, const struct rkt_work *work,
                                    int64_t start_ns)
 {

@@ -6,7 +6,8 @@
  * efficiency - what of the ranks' time computes, and into which factors the rest divides
  * (metrics.md, "Scaling efficiency"); plain data, part of the result.
  *
- * Over the steady steps that every compared rank has; where there is none, over the runs as one step.
+ * Over the steady steps that every compared rank has; where there is none, over the runs as one
+ * step.
  */
 
 #include "analysis/result.h"

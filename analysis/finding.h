@@ -3,12 +3,12 @@
 #define RKT_ANALYSIS_FINDING_H
 
 /*
- * finding - what costs time, how that shows, what to do, and at most how much that saves (metrics.md,
- * "Findings").
+ * finding - what costs time, how that shows, what to do, and at most how much that saves
+ * (metrics.md, "Findings").
  *
  * Place:   summary, tables, places of all ranks -> [finding] -> report.
- * Rule:    a finding has an id, which stays the same in later versions, and one file that decides on
- *          it. A run that nothing is wrong with has none above info.
+ * Rule:    a finding has an id, which stays the same in later versions, and one file that decides
+ *          on it. A run that nothing is wrong with has none above info.
  * Memory:  the arena's; texts too.
  * Threads: one at a time.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies that nothing hides. Those that could run beside the kernels at once, had they a stream of their
- * own, are told apart from those that first need pinned memory, or are too many.
+ * Copies that nothing hides. Those that could run beside the kernels at once, had they a stream of
+ * their own, are told apart from those that first need pinned memory, or are too many.
  */
 #include <math.h>
 #include <stdio.h>

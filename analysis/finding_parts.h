@@ -42,10 +42,10 @@ struct rkt_loss {
 };
 
 /*
- * Of a part that a fix would remove from every rank. No step gets shorter than what some rank still has
- * to do, nor by more than the most that is removed from one rank: all of them lose it between the same
- * two collectives, or wait for the one that does. With window G, exposed communication C, which may
- * vanish when ranks come in time, and the part P:
+ * Of a part that a fix would remove from every rank. No step gets shorter than what some rank still
+ * has to do, nor by more than the most that is removed from one rank: all of them lose it between
+ * the same two collectives, or wait for the one that does. With window G, exposed communication C,
+ * which may vanish when ranks come in time, and the part P:
  *
  *     saving <= T - max over ranks (G - C - P)          T = max G
  *     saving <= max over ranks P
@@ -56,8 +56,8 @@ struct rkt_loss rkt_loss_of(const struct rkt_finder *finder, rkt_part_fn fn, con
 struct rkt_loss rkt_comm_loss_of(const struct rkt_finder *finder, rkt_part_fn fn);
 
 /*
- * The same of what ranks have in common: where that is the straggler's cause, it has no more of it than
- * the median of the other ranks. What it has above them is the straggler's own finding.
+ * The same of what ranks have in common: where that is the straggler's cause, it has no more of it
+ * than the median of the other ranks. What it has above them is the straggler's own finding.
  */
 struct rkt_loss rkt_common_loss_of(const struct rkt_finder *finder, rkt_part_fn fn, const void *ctx,
                                    uint32_t causes);
@@ -76,8 +76,8 @@ int64_t rkt_part_transfers(const struct rkt_window *window, size_t rank, const v
 /* By what it saves; below RKT_SHARE_REPORTED there is nothing to report (false). */
 bool rkt_severity_of(const struct rkt_loss *loss, enum rkt_severity *severity_out);
 
-/* A new finding with texts from a format; `loss` NULL: none that has time. Its places are added by the
- * caller, on loan until the next is added; NULL when memory is out. */
+/* A new finding with texts from a format; `loss` NULL: none that has time. Its places are added by
+ * the caller, on loan until the next is added; NULL when memory is out. */
 struct rkt_finding *rkt_add_finding(struct rkt_finder *finder, const char *id,
                                     enum rkt_severity severity, const struct rkt_loss *loss,
                                     const char *advice, const char *fmt, ...)
@@ -87,8 +87,8 @@ struct rkt_finding *rkt_add_finding(struct rkt_finder *finder, const char *id,
 void rkt_add_places(const struct rkt_finder *finder, struct rkt_finding *finding, unsigned kind);
 void rkt_add_place(struct rkt_finding *finding, const struct rkt_finding_place *place);
 
-/* A number of a table, summed over its rows of that kind (NULL: of any), per step and rank; 0 without
- * tables. */
+/* A number of a table, summed over its rows of that kind (NULL: of any), per step and rank; 0
+ * without tables. */
 double rkt_per_step(const struct rkt_finder *finder, enum rkt_table_id id, const char *kind,
                     int column);
 

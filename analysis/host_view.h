@@ -5,11 +5,12 @@
 /*
  * host_view - what a rank without GPU records did at each instant (metrics.md, "Host view").
  *
- * compute: forward, backward or optimizer, and neither in a marked wait for communication nor asleep.
+ * compute: forward, backward or optimizer, and neither in a marked wait for communication nor
+ * asleep.
  * comm:    a gradient bucket between its hand-over to the process group and its completion.
  * input:   fetching data, and neither of these.
- * asleep:  what the thread of such a phase slept outside waits, as the phase tells. It does not tell
- *          when: here it lies at its begin.
+ * asleep:  what the thread of such a phase slept outside waits, as the phase tells. It does not
+ *          tell when: here it lies at its begin.
  *
  * Made once per rank, so that every window is a look-up. Threads: read only after create.
  * Memory: its own.

@@ -2,7 +2,8 @@
 #ifndef RKT_ANALYSIS_JSON_KNOWN_H
 #define RKT_ANALYSIS_JSON_KNOWN_H
 
-/* json_known - a number of the result in JSON: null where it is not available. Threads: as the writer. */
+/* json_known - a number of the result in JSON: null where it is not available. Threads: as the
+ * writer. */
 
 #include <stdint.h>
 

@@ -89,8 +89,8 @@ static void sort_by_digits(struct rkt_key_index *items, size_t count, const stru
         memcpy(items, from, count * sizeof(*items));
 }
 
-/* What is late goes aside, is sorted alone, and comes back behind what is equal and was before it. There is
- * room for twice as many as are late. */
+/* What is late goes aside, is sorted alone, and comes back behind what is equal and was before it.
+ * There is room for twice as many as are late. */
 static void sort_late(struct rkt_key_index *items, size_t count, const struct look *look,
                       struct rkt_key_index *room)
 {

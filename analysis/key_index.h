@@ -7,8 +7,8 @@
  *
  * Equal keys keep their order: filled along an array they stand in the order of that array.
  * Threads: any; no state. Cost: sort O(n), by one pass for each byte in which keys differ, and as
- * much memory again while it runs; where some are smaller than one before them, for those alone, and for
- * none when sorted already. find O(log n).
+ * much memory again while it runs; where some are smaller than one before them, for those alone,
+ * and for none when sorted already. find O(log n).
  */
 
 #include <stddef.h>

@@ -8,9 +8,9 @@
  *
  * Place:  rank_tables makes those of one rank, from its whole trace; rkt_tables_merge makes one of
  *         all ranks, in their order. A row is texts and integers, so that it can be sent.
- * Row:    a key (kind, name, bin) and one number per column of its table; of one rank also a segment
- *         (segment.h). Of two rows with one key a column takes the sum, the least or the most, as the
- *         form says.
+ * Row:    a key (kind, name, bin) and one number per column of its table; of one rank also a
+ *         segment (segment.h). Of two rows with one key a column takes the sum, the least or the
+ *         most, as the form says.
  * Derived: columns that are computed from others when they are printed: means, rates, shares.
  * Memory: the arena's that the maker gave; names too.
  * Threads: any; no state.
@@ -153,7 +153,8 @@ struct rkt_tables {
 
 const struct rkt_table_form *rkt_table_form(enum rkt_table_id id);
 
-/* A column of a table by its name, stored or derived: an index for rkt_table_value; SIZE_MAX none. */
+/* A column of a table by its name, stored or derived: an index for rkt_table_value; SIZE_MAX
+ * none. */
 size_t rkt_table_find_column(const struct rkt_table_form *form, const char *name);
 
 /* A number of a row, stored (below column_count) or derived; NAN not known. */

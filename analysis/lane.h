@@ -12,9 +12,9 @@
  *
  * Needs no other rank: that c1 waited for one shows in the replay, when all ranks' lanes are there.
  *
- * Place:   rank_trace, step, phase, arrival -> [lane] -> match -> replay_graph.
- * Idle time that ends when the host launches at last is own work by its cause; what the host did
- * meanwhile is told beside it, so that a replay can let the lane wait for as long as that takes there.
+ * Place:   rank_trace, step, phase, arrival -> [lane] -> match -> replay_graph. Idle time that ends
+ * when the host launches at last is own work by its cause; what the host did meanwhile is told
+ * beside it, so that a replay can let the lane wait for as long as that takes there.
  *
  * Threads: any, for different ranks. Memory: 88 bytes for a post, a join and the end of a step; the
  *          trace's.
@@ -37,8 +37,9 @@ struct rkt_lane_item {
 };
 
 /*
- * Makes trace->lane of a whole trace with steps, and with rank->activity where it has GPU work: one STEP_END for each step of `rank`, and sets the
- * steps' own work. Neither posts nor joins outside the steps are in it. RKT_ERR_NOMEM only.
+ * Makes trace->lane of a whole trace with steps, and with rank->activity where it has GPU work: one
+ * STEP_END for each step of `rank`, and sets the steps' own work. Neither posts nor joins outside
+ * the steps are in it. RKT_ERR_NOMEM only.
  */
 enum rkt_status rkt_lane_find(struct rkt_rank_trace *trace, struct rkt_rank_result *rank,
                               struct rkt_error *err);

@@ -7,11 +7,12 @@
  *                                                                 bound = to the launch of w, its lead,
  *                                                                         and what comes after w's start
  *
- * The host's place at an item is its last launch of what the lane works on up to there. Between two of
- * them it has work of its own, or waits for the lane: in a blocking call, or in a launch that its full
- * queue does not let return. The last idle gap before the item that a launch ended, with the host not
- * having waited since its place before, is where the bound holds in the run; idle time up to there is
- * what the bound stands for. Other launches would hold the lane up were it earlier by their slack.
+ * The host's place at an item is its last launch of what the lane works on up to there. Between two
+ * of them it has work of its own, or waits for the lane: in a blocking call, or in a launch that
+ * its full queue does not let return. The last idle gap before the item that a launch ended, with
+ * the host not having waited since its place before, is where the bound holds in the run; idle time
+ * up to there is what the bound stands for. Other launches would hold the lane up were it earlier
+ * by their slack.
  */
 #include <stdlib.h>
 
@@ -20,8 +21,8 @@
 #include "analysis/time_sort.h"
 #include "common/array.h"
 
-/* A launch that takes so many times as long as the shortest, and so much more, waits for its queue: where
- * that is always full, all but the first do. */
+/* A launch that takes so many times as long as the shortest, and so much more, waits for its queue:
+ * where that is always full, all but the first do. */
 #define LONG_FACTOR 2
 #define LONG_NS 2000
 
@@ -254,8 +255,8 @@ static void find_last_gap(const struct launcher *launcher, struct stretch *stret
     }
 }
 
-/* When the kernel of a post was launched, it may begin before the call returns; RKT_REPLAY_UNKNOWN where the
- * item is none. */
+/* When the kernel of a post was launched, it may begin before the call returns; RKT_REPLAY_UNKNOWN
+ * where the item is none. */
 static int64_t posted_ns(const struct launcher *launcher, const struct rkt_lane_item *item)
 {
     int64_t at_ns = launcher->at_ns[item - launcher->items];
@@ -269,8 +270,8 @@ static int64_t posted_ns(const struct launcher *launcher, const struct rkt_lane_
     return launched_ns < at_ns ? launched_ns : at_ns;
 }
 
-/* Of the lane from last_ns, the start of the work before, to the launch's, what it did not wait: waits are
- * in gaps. */
+/* Of the lane from last_ns, the start of the work before, to the launch's, what it did not wait:
+ * waits are in gaps. */
 static int64_t lane_time_ns(const struct rkt_lane_draft *draft, int64_t last_ns,
                             const struct rkt_lane_launch *launch)
 {
@@ -281,7 +282,8 @@ static int64_t lane_time_ns(const struct rkt_lane_draft *draft, int64_t last_ns,
     return time_ns;
 }
 
-/* How much host time lies between the host's place and the launch, and lane time from the work on. */
+/* How much host time lies between the host's place and the launch, and lane time from the work
+ * on. */
 static void set_bound(struct launcher *launcher, struct rkt_lane_item *item,
                       const struct stretch *stretch, int64_t own_ns)
 {
@@ -335,7 +337,8 @@ static void set_wait(struct launcher *launcher, size_t at, int64_t place_ns)
         return;
     end_ns = launcher->blocks[past - 1].end_ns;
     before = rkt_time_find_past(launcher->at_ns, at, sizeof(*launcher->at_ns), end_ns);
-    /* of the lane before its first item nothing is known, nor of a host that launches while it waits */
+    /* of the lane before its first item nothing is known, nor of a host that launches while it
+     * waits */
     if (before == 0 || end_ns > place_ns) {
         host->own_ns = RKT_REPLAY_UNKNOWN;
         return;
@@ -430,7 +433,8 @@ static void set_items(struct launcher *launcher)
 
 /* ---- all of it ---- */
 
-/* Where the host is far ahead all the time no lead is the least that there can be: a launch's length. */
+/* Where the host is far ahead all the time no lead is the least that there can be: a launch's
+ * length. */
 static void find_least(struct launcher *launcher)
 {
     launcher->least_lead_ns = launcher->short_ns = INT64_MAX;

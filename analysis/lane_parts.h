@@ -76,7 +76,8 @@ enum rkt_status rkt_lane_add_wait(struct rkt_lane_draft *draft, int64_t start_ns
 enum rkt_status rkt_lane_add_mark(struct rkt_lane_draft *draft, struct rkt_lane_mark mark);
 enum rkt_status rkt_lane_add_launch(struct rkt_lane_draft *draft, struct rkt_lane_launch launch);
 
-/* Sets what items tell of the host. at_ns: by item, where the lane is after it. RKT_ERR_NOMEM only. */
+/* Sets what items tell of the host. at_ns: by item, where the lane is after it. RKT_ERR_NOMEM
+ * only. */
 enum rkt_status rkt_lane_launches(const struct rkt_rank_trace *trace,
                                   const struct rkt_lane_draft *draft, struct rkt_lane_item *items,
                                   const int64_t *at_ns, size_t count);

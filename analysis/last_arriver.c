@@ -7,7 +7,8 @@
 
 /*
  * Lead of the last over the second last, whatever the clocks; RKT_NA where this collective says
- * nothing of who came last. In host view only the first bucket of a step is looked at: it shows what came before.
+ * nothing of who came last. In host view only the first bucket of a step is looked at: it shows
+ * what came before.
  */
 static int64_t lead_ns(const struct rkt_collective *collective)
 {

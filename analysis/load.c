@@ -64,8 +64,8 @@ static bool is_better(const struct rkt_rank_trace *trace, const struct rkt_rank_
     return trace->work_count > best->work_count;
 }
 
-/* Loads all candidates of a rank, keeps the main process. Which of several that is shows only when they are
- * read whole. */
+/* Loads all candidates of a rank, keeps the main process. Which of several that is shows only when
+ * they are read whole. */
 static enum rkt_status load_rank(struct loading *loading, const struct rkt_candidate_rank *of,
                                  struct rkt_work_rules rules, struct rkt_loaded_rank *loaded,
                                  struct rkt_error *err)

@@ -23,7 +23,8 @@ struct rkt_loaded_ranks {
 void rkt_loaded_ranks_release(struct rkt_loaded_ranks *loaded);
 
 /* Fills result->ranks by rank_work, the counts of the run, and notes. result->keeper is there
- * already. On failure as on success, release is the caller's. RKT_END: this is a member of a team. */
+ * already. On failure as on success, release is the caller's. RKT_END: this is a member of a
+ * team. */
 enum rkt_status rkt_load_ranks(struct rkt_store_reader *reader,
                                const struct rkt_analysis_options *options,
                                struct rkt_loaded_ranks *loaded, struct rkt_result *result,

@@ -210,8 +210,9 @@ static bool may_have_majority(const uint32_t *cells, size_t count, unsigned half
 }
 
 /*
- * False where no interval of `width_ns` holds most of the differences, which is cheaper to see than to sort
- * them: it meets two neighbours of cells that are wider, and one of the two ways to join cells in pairs joins these.
+ * False where no interval of `width_ns` holds most of the differences, which is cheaper to see than
+ * to sort them: it meets two neighbours of cells that are wider, and one of the two ways to join
+ * cells in pairs joins these.
  */
 static bool may_be_within(const struct search *search, size_t count, int64_t width_ns)
 {

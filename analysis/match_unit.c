@@ -62,8 +62,8 @@ static bool has_own(const struct rkt_op *ops, uint32_t op_count, int32_t own_ran
     return false;
 }
 
-/* A group that sends to every other rank and receives from every other rank is an AllToAll. Of two ranks
- * that is what stages of a pipeline exchange, too: there its own part tells. */
+/* A group that sends to every other rank and receives from every other rank is an AllToAll. Of two
+ * ranks that is what stages of a pipeline exchange, too: there its own part tells. */
 static bool is_every_pair(const struct rkt_op *ops, uint32_t op_count, const struct rkt_comm *comm)
 {
     if (comm == NULL || comm->rank_count < 2 || comm->rank < 0 ||

@@ -17,8 +17,8 @@
 
 /*
  * Fills rank->run, ->outside, the steps' windows and overlaps, and ->tables, which are the arena's;
- * rank->trace is whole. rank->activity is there from then on, for what follows. `exposed` is the caller's (exposed.h); it stays empty where there is no GPU
- * work.
+ * rank->trace is whole. rank->activity is there from then on, for what follows. `exposed` is the
+ * caller's (exposed.h); it stays empty where there is no GPU work.
  */
 enum rkt_status rkt_measure_rank(struct rkt_rank_result *rank, struct rkt_interval_set *exposed,
                                  struct rkt_arena *arena, struct rkt_error *err);

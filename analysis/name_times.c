@@ -98,7 +98,8 @@ static bool find_step(const struct rkt_rank_result *rank, struct place *place, i
     return place->next_step > 0;
 }
 
-/* The step in which the host was at `time_ns`, or the two between which; false before and after all. */
+/* The step in which the host was at `time_ns`, or the two between which; false before and after
+ * all. */
 static bool find_steps(const struct rkt_rank_result *rank, struct place *place, int64_t time_ns,
                        struct rkt_name_time *time)
 {

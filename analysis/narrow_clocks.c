@@ -25,7 +25,8 @@ static bool is_exact(const struct rkt_align_info *align)
     return align->state == RKT_ALIGN_REFERENCE || align->state == RKT_ALIGN_SAME_HOST;
 }
 
-/* Whichever sidecar is theirs. Nothing is known of a clock without an alignment: then it is that of its node. */
+/* Whichever sidecar is theirs. Nothing is known of a clock without an alignment: then it is that of
+ * its node. */
 static bool shares_clock(const struct rkt_result *result, const struct rkt_align_info *aligns,
                          size_t a, size_t b)
 {

@@ -7,8 +7,9 @@
  *
  * Place:   match, clock_redo -> [narrow_clocks] -> common/clock_narrow -> what an ALIGN frame says.
  *
- * Ranks with one alignment read one clock; their stamps are taken to its MONOTONIC_RAW, and count as wide by what
- * that mapping may be wrong. Which collectives count is as for imports (collective_clocks.h).
+ * Ranks with one alignment read one clock; their stamps are taken to its MONOTONIC_RAW, and count
+ * as wide by what that mapping may be wrong. Which collectives count is as for imports
+ * (collective_clocks.h).
  *
  * Threads: one at a time. Memory: its own.
  */
@@ -19,8 +20,8 @@
 struct rkt_narrow_clocks;
 
 /*
- * `aligns`: of each rank, by position, as measured. The result is on loan for the call only; the knots of
- * `aligns` until destroy.
+ * `aligns`: of each rank, by position, as measured. The result is on loan for the call only; the
+ * knots of `aligns` until destroy.
  */
 enum rkt_status rkt_narrow_clocks_create(const struct rkt_result *result,
                                          const struct rkt_align_info *aligns,

@@ -7,7 +7,8 @@
  *         launch              |40 45|                    of a kernel of 500: self device of addmm,
  *                                                        device of both
  *
- * Work belongs to the innermost operator that is open on its launch's thread when the launch begins.
+ * Work belongs to the innermost operator that is open on its launch's thread when the launch
+ * begins.
  */
 #include <stdlib.h>
 

@@ -425,8 +425,8 @@ void rkt_peers_mean(struct rkt_peers *peers, int64_t *own_out)
 
 /* ---- as the rank varies ---- */
 
-/* The n-th stretch of ranks in the steps that consist of the same collectives as one of them; or, of ranks
- * without peers, their whole steps. */
+/* The n-th stretch of ranks in the steps that consist of the same collectives as one of them; or,
+ * of ranks without peers, their whole steps. */
 struct series {
     struct rkt_peers *peers;
     const struct place *like; /* NULL: whole steps */

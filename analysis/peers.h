@@ -6,15 +6,16 @@
  * peers - what own work a rank would have, were it like the others (metrics.md, "Replay").
  *
  * A stretch is the own work up to the next collective that other ranks post, too, or up to the end
- * of the step. Ranks whose steps consist of the same collectives in the same order (and that send and
- * receive alike) are peers there, and their n-th stretches are compared. A rank without peers (a stage of a pipeline) is compared
- * by the own work of the whole step: all its stretches become longer or shorter alike.
+ * of the step. Ranks whose steps consist of the same collectives in the same order (and that send
+ * and receive alike) are peers there, and their n-th stretches are compared. A rank without peers
+ * (a stage of a pipeline) is compared by the own work of the whole step: all its stretches become
+ * longer or shorter alike.
  *
  *     rank 0   |--10--|P allreduce|--30--|P allreduce|-5-|E|     stretches 10 30 5
  *     rank 1   |--12--|P allreduce|--70--|P allreduce|-5-|E|               12 70 5
  *
- * A rank varies from step to step, the others at other times: one that is put at their median does not, and
- * would wait for them more often than it does in truth. So it may keep that (vary).
+ * A rank varies from step to step, the others at other times: one that is put at their median does
+ * not, and would wait for them more often than it does in truth. So it may keep that (vary).
  *
  * Within a stretch the items keep their shares. The work is that of the lane, or of its host.
  *
@@ -46,10 +47,10 @@ void rkt_peers_others(struct rkt_peers *peers, const uint32_t *group_of, int64_t
 void rkt_peers_middle(struct rkt_peers *peers, const uint32_t *group_of, int64_t *own_out);
 
 /*
- * Then, for the ranks of is_other: own_out is as long as the peers' that was, and what the rank's own
- * stretch, in this step, is above or below what it usually is above theirs; but where it is off by over
- * twice the farthest that any peer is, from its own and against the others. Thus a rank that is as fast as the
- * others still varies as they do. RKT_ERR_NOMEM only.
+ * Then, for the ranks of is_other: own_out is as long as the peers' that was, and what the rank's
+ * own stretch, in this step, is above or below what it usually is above theirs; but where it is off
+ * by over twice the farthest that any peer is, from its own and against the others. Thus a rank
+ * that is as fast as the others still varies as they do. RKT_ERR_NOMEM only.
  */
 enum rkt_status rkt_peers_vary(struct rkt_peers *peers, const bool *is_other, int64_t *own_out);
 

@@ -214,7 +214,8 @@ static void walk_steps(struct rkt_rank_trace *trace, struct rkt_rank_result *res
     }
 }
 
-/* Buckets, and where the run of backward begins on the host in which a step's first was launched. */
+/* Buckets, and where the run of backward begins on the host in which a step's first was
+ * launched. */
 static void find_buckets(const struct rkt_rank_trace *trace, struct rkt_rank_result *result,
                          const struct rkt_launch *launches, size_t count)
 {

@@ -199,8 +199,9 @@ static struct span time_of(const struct rkt_selection *selection,
                          rkt_time_since_start(trace, selection->job_start_ns, selection->until_ns)};
 }
 
-/* Of the steps from the first that was read on the windows are right, if its own work outlasts what was launched
- * before. No earlier one may be selected, nor the one before the selected ones be among these. */
+/* Of the steps from the first that was read on the windows are right, if its own work outlasts what
+ * was launched before. No earlier one may be selected, nor the one before the selected ones be
+ * among these. */
 static bool is_read_from(const struct rkt_rank_result *rank, size_t first, const struct span *time)
 {
     const struct rkt_step_result *step = &rank->steps[first];

@@ -24,9 +24,9 @@ static size_t twice_u(struct rkt_sample a, struct rkt_sample b)
 }
 
 /*
- * ways[u] for u up to `most`: in how many orders of n and m values U is u. They are the coefficients of
- * (1 - q^(n+1)) ... (1 - q^(n+m)) / ((1 - q) ... (1 - q^m)). Those below have been made when one is, so that
- * small ones are exact.
+ * ways[u] for u up to `most`: in how many orders of n and m values U is u. They are the
+ * coefficients of (1 - q^(n+1)) ... (1 - q^(n+m)) / ((1 - q) ... (1 - q^m)). Those below have been
+ * made when one is, so that small ones are exact.
  */
 static void count_ways(size_t n, size_t m, size_t most, double *ways)
 {

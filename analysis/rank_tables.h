@@ -15,13 +15,14 @@
 #include "analysis/key_table.h"
 #include "analysis/result.h"
 
-/* `rank->trace` is whole and rank->activity is there (NULL: host view). *tables_out is the arena's. */
+/* `rank->trace` is whole and rank->activity is there (NULL: host view). *tables_out is the
+ * arena's. */
 enum rkt_status rkt_rank_tables_make(const struct rkt_rank_result *rank, struct rkt_arena *arena,
                                      const struct rkt_tables **tables_out, struct rkt_error *err);
 
 /*
- * result->tables: over the steady steps of all ranks that are not set apart. Notes steps that are in
- * the tables, but in no other statistic.
+ * result->tables: over the steady steps of all ranks that are not set apart. Notes steps that are
+ * in the tables, but in no other statistic.
  */
 enum rkt_status rkt_join_tables(struct rkt_result *result, struct rkt_arena *arena,
                                 struct rkt_error *err);

@@ -43,7 +43,8 @@ struct rkt_read_damage {
     uint64_t unknown_keys;
 };
 
-/* Where not all records were read: GPU work and calls are as in the whole rank around some steps. */
+/* Where not all records were read: GPU work and calls are as in the whole rank around some
+ * steps. */
 struct rkt_read_part {
     bool is_part;
     size_t first_step; /* from its mark on, which is the first of these */
@@ -73,9 +74,9 @@ struct rkt_rank_trace {
     size_t named_count;
     struct rkt_event_shape *shapes; /* by shape_id */
     size_t shape_count;
-    /* NULL: a whole trace. Thin: works are kernels of collectives alone, and this is what index each
-     * has in the whole trace; there are no calls, ranges and shapes, and buckets only where there
-     * is no GPU work. */
+    /* NULL: a whole trace. Thin: works are kernels of collectives alone, and this is what index
+     * each has in the whole trace; there are no calls, ranges and shapes, and buckets only where
+     * there is no GPU work. */
     uint32_t *whole_index;
     struct rkt_comm_arrival *arrivals; /* beside works; NULL but until collectives are matched */
     struct rkt_lane_item *lane;        /* lane.h; filled by lane, kept by a thin trace */

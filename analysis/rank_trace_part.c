@@ -7,9 +7,9 @@
  *     GPU work               |---------------|             with the batches at both ends of each kind
  *     exact                  |      whole windows  |
  *
- * A window ends with the last work that was launched in its step, and the next one begins there. So what
- * was launched before the first step that is exact may not outlast it: rank_select.c looks whether
- * that holds, and else all is read. The batches at both ends say how long the run is.
+ * A window ends with the last work that was launched in its step, and the next one begins there. So
+ * what was launched before the first step that is exact may not outlast it: rank_select.c looks
+ * whether that holds, and else all is read. The batches at both ends say how long the run is.
  */
 #include <stdlib.h>
 
@@ -18,8 +18,9 @@
 #include "analysis/selection.h"
 #include "analysis/step_marks.h"
 
-/* Steps on each side of the selected ones: the one before, for its work, and one more whose work may
- * run on into that; and those by which the host may be ahead, which a driver bounds by launches. */
+/* Steps on each side of the selected ones: the one before, for its work, and one more whose work
+ * may run on into that; and those by which the host may be ahead, which a driver bounds by
+ * launches. */
 #define STEPS_ASIDE 2u
 #define LAUNCHES_AHEAD 2048u
 /* So far may stamps of two clocks be off each other. */

@@ -87,7 +87,8 @@ enum rkt_status rkt_rank_trace_find_middle(struct rkt_rank_trace *trace,
 void rkt_rank_trace_leave_out_endless(struct rkt_rank_trace *trace);
 
 /* Both stamps to rank time; false (and counted in the trace) when they are impossible, far from the
- * middle, or of a clock that cannot be mapped. *error_ns_out (may be NULL) is the mapping's bound. */
+ * middle, or of a clock that cannot be mapped. *error_ns_out (may be NULL) is the mapping's
+ * bound. */
 bool rkt_rank_trace_times(struct rkt_rank_trace *trace, const struct rkt_event *event,
                           int64_t *start_ns_out, int64_t *end_ns_out, int64_t *error_ns_out);
 
@@ -96,7 +97,8 @@ enum rkt_status rkt_rank_trace_find_windows(struct rkt_rank_trace *trace,
                                             const struct rkt_raw_events *events,
                                             struct rkt_error *err);
 
-/* Time without capture is none in a window: another tool had CUPTI. After find_windows and build. */
+/* Time without capture is none in a window: another tool had CUPTI. After find_windows and
+ * build. */
 enum rkt_status rkt_rank_trace_cut_gaps(struct rkt_rank_trace *trace,
                                         const struct rkt_raw_events *losses, struct rkt_error *err);
 

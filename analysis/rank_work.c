@@ -36,7 +36,8 @@ enum rkt_status rkt_rank_prepare(const struct rkt_analysis_options *options,
     return status == RKT_OK ? rkt_find_phases(trace, rank, err) : status;
 }
 
-/* What mapping its stamps to the clock of the alignment adds, and what the alignment itself jumps. */
+/* What mapping its stamps to the clock of the alignment adds, and what the alignment itself
+ * jumps. */
 static int64_t own_bound_ns(const struct rkt_rank_result *rank)
 {
     const struct rkt_align_info *align = &rank->trace->source.align;

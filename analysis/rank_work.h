@@ -36,9 +36,9 @@ struct rkt_loaded_rank {
 void rkt_loaded_rank_release(struct rkt_loaded_rank *loaded);
 
 /*
- * `loaded` has the rank's whole trace; it gets the rest, and `rank` what it points to. The steps are
- * the arena's. The trace stays whole: thin it, unless it is wanted again. RKT_AGAIN: it was read in part, and
- * that is not enough.
+ * `loaded` has the rank's whole trace; it gets the rest, and `rank` what it points to. The steps
+ * are the arena's. The trace stays whole: thin it, unless it is wanted again. RKT_AGAIN: it was
+ * read in part, and that is not enough.
  */
 enum rkt_status rkt_rank_work(const struct rkt_analysis_options *options,
                               struct rkt_loaded_rank *loaded, struct rkt_arena *arena,

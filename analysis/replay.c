@@ -16,8 +16,8 @@ static bool is_other(const struct rkt_replay_inputs *inputs, size_t rank)
 }
 
 /*
- * By how much less work the lane's bound by its host is nearer. Idle time is the host's work and not the
- * lane's, but not to the last: where both have less of it, that is the same.
+ * By how much less work the lane's bound by its host is nearer. Idle time is the host's work and
+ * not the lane's, but not to the last: where both have less of it, that is the same.
  */
 static int64_t bound_shift_ns(const struct rkt_replay_inputs *inputs, size_t at)
 {

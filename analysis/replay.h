@@ -11,8 +11,8 @@
  *     b                                  |transfer|                  begins when both have posted
  *     lane 1   |---- own ----|P a|- own -|P b|    (J b)|- own -|E|   and their streams are free
  *
- * A rank is a lane: a row of items, each so much own work and then what its kind says. A join holds a
- * lane up, and its host, which has to launch what the lane works on:
+ * A rank is a lane: a row of items, each so much own work and then what its kind says. A join holds
+ * a lane up, and its host, which has to launch what the lane works on:
  *
  *     host     |--own--|l|--own--|l|-own-|l|  (its queue is full, or it synchronises: wait)  |-own-|l|
  *     lane              bound >|== own ==|           |== own ==|                     bound >|== own ==|
@@ -57,7 +57,8 @@ struct rkt_replay_part {
     bool takes;
 };
 
-/* Where the host of an item's rank is: at the last launch of what the lane works on up to the item. */
+/* Where the host of an item's rank is: at the last launch of what the lane works on up to the
+ * item. */
 struct rkt_replay_host {
     int64_t bound_ns; /* own work ends no earlier after where the host was at the item before; or
                        * RKT_REPLAY_UNKNOWN */

@@ -269,9 +269,9 @@ static const struct post *before_on_stream(const struct maker *maker, const stru
 }
 
 /*
- * What it had to wait for on its rank: the one before it on its stream; or one of another stream, at
- * whose end it began although it was ready before (an AllReduce between hosts after the ReduceScatter
- * within each). `by_end`: the rank's posts by end.
+ * What it had to wait for on its rank: the one before it on its stream; or one of another stream,
+ * at whose end it began although it was ready before (an AllReduce between hosts after the
+ * ReduceScatter within each). `by_end`: the rank's posts by end.
  */
 static const struct post *waited_for(const struct maker *maker, const struct post *post,
                                      const struct post *const *by_end, size_t count)
@@ -432,7 +432,8 @@ static bool is_measured(enum rkt_align_state state)
            state == RKT_ALIGN_SAME_HOST;
 }
 
-/* Clocks from collectives count where they are better than to take the ends of `common` for one moment. */
+/* Clocks from collectives count where they are better than to take the ends of `common` for one
+ * moment. */
 static bool are_aligned(const struct maker *maker, size_t common)
 {
     const struct rkt_replay_graph_of_steps *out = maker->out;
@@ -450,8 +451,8 @@ static bool are_aligned(const struct maker *maker, size_t common)
            maker->result->collectives[out->collective_of[common]].is_clocked;
 }
 
-/* On the job's clock where it was measured; else so that the first collective of all ends for all at
- * once; else all begin at once. */
+/* On the job's clock where it was measured; else so that the first collective of all ends for all
+ * at once; else all begin at once. */
 static void set_starts(struct maker *maker)
 {
     struct rkt_replay_graph_of_steps *out = maker->out;

@@ -85,7 +85,8 @@ static struct place before_part(const struct walk *walk, uint32_t at)
     return at_item(replay, replay->order.post_of_part[last]);
 }
 
-/* What set end_ns of the rank's step: its lane, or an event that it posted in this step or before. */
+/* What set end_ns of the rank's step: its lane, or an event that it posted in this step or
+ * before. */
 static struct place end_of_step(const struct rkt_replay *replay, uint32_t rank, size_t step,
                                 int64_t end_ns)
 {

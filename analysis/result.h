@@ -345,7 +345,8 @@ struct rkt_narrowing {
     bool is_contradicted; /* collectives and measurements exclude each other: nothing is narrowed */
 };
 
-/* Collectives of which a rank ended before another began, by more than a bound of their clocks (clock_check.h). */
+/* Collectives of which a rank ended before another began, by more than a bound of their clocks
+ * (clock_check.h). */
 struct rkt_clock_breach {
     size_t count;
     uint32_t rank; /* position of the suspect; RKT_INDEX_NONE: no rank is in more than the others */
@@ -358,8 +359,8 @@ struct rkt_clock_check {
     struct rkt_clock_breach proven; /* beyond the guaranteed bounds */
     size_t judged_count;            /* of those checked: all clocks have a likely bound */
     struct rkt_clock_breach likely; /* beyond the likely ones */
-    /* by how much the likely suspect's clock is ahead, the others being right; above high: it was not the
-     * same all along */
+    /* by how much the likely suspect's clock is ahead, the others being right; above high: it was
+     * not the same all along */
     int64_t off_low_ns;
     int64_t off_high_ns;
     int64_t floor_ns; /* an error below it shows in none; RKT_NA: none was judged, or one shows */

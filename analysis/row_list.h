@@ -28,8 +28,8 @@ enum rkt_status rkt_row_list_init(struct rkt_row_list *list, size_t key_count);
 void rkt_row_list_release(struct rkt_row_list *list);
 
 /*
- * The row of a key in a segment, on loan until the next is asked for; NULL when memory is out. A new one
- * (*is_new_out) has 0 in every column; the caller gives it kind and name, which
+ * The row of a key in a segment, on loan until the next is asked for; NULL when memory is out. A
+ * new one (*is_new_out) has 0 in every column; the caller gives it kind and name, which
  * rkt_row_list_finish copies.
  */
 struct rkt_row *rkt_row_list_get(struct rkt_row_list *list, size_t key, unsigned segment,

@@ -5,9 +5,9 @@
 /*
  * run_start - when a run begins: from there --since and --until count.
  *
- * Of ranks on one clock it is the earliest record of any of them, which is 0 of an exported timeline,
- * too; of a rank that is not aligned its own earliest. Looked for among the first batches that each
- * rank sent: a rank sends what it records in order, its threads side by side.
+ * Of ranks on one clock it is the earliest record of any of them, which is 0 of an exported
+ * timeline, too; of a rank that is not aligned its own earliest. Looked for among the first batches
+ * that each rank sent: a rank sends what it records in order, its threads side by side.
  *
  * Threads: any; no state.
  */

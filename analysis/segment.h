@@ -4,8 +4,8 @@
 
 /*
  * segment - the parts of a rank's run that its tables keep apart. Which of its steps are steady is
- * known only when all ranks have been compared, and its records are gone by then; the steps that may
- * turn out to be warm-up are among the first.
+ * known only when all ranks have been compared, and its records are gone by then; the steps that
+ * may turn out to be warm-up are among the first.
  *
  *     steps      0   1   2  ...  15   16 .. last     before the first, after the last
  *     segment    0   1   2       15   LATER          OUTSIDE

@@ -3,13 +3,13 @@
 #define RKT_ANALYSIS_SET_APART_H
 
 /*
- * set_apart - ranks whose numbers are of another kind than the others': in no sum over ranks, and not
- * compared with them.
+ * set_apart - ranks whose numbers are of another kind than the others': in no sum over ranks, and
+ * not compared with them.
  *
  * Those without GPU work beside ranks with; and, of the others, those whose steps were found in
  * another way than most ranks' (metrics.md, "Steps and windows"): a rank without step marks has the
- * repeats of its collectives for steps, more or fewer of them, with other numbers. A rank without any
- * steps never decides.
+ * repeats of its collectives for steps, more or fewer of them, with other numbers. A rank without
+ * any steps never decides.
  *
  * Threads: any; no state.
  */

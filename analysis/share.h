@@ -6,8 +6,8 @@
  * share - the ranks of a store dealt out to the processes of a team, and what they find brought
  * together: never records, only what rank_pack keeps.
  *
- * Everyone deals alike, from the sizes that the store's index gives, so that nothing has to be said:
- * largest rank first, each to the process that has least so far.
+ * Everyone deals alike, from the sizes that the store's index gives, so that nothing has to be
+ * said: largest rank first, each to the process that has least so far.
  *
  * Place:   candidates -> [share] -> rank_work in each process -> [share] -> the lead's results.
  * Threads: any; no state.
@@ -18,7 +18,8 @@
 #include "analysis/team.h"
 #include "common/arena.h"
 
-/* owners[i]: the place in a team of `size` that works on rank i of the candidates. RKT_ERR_NOMEM only. */
+/* owners[i]: the place in a team of `size` that works on rank i of the candidates. RKT_ERR_NOMEM
+ * only. */
 enum rkt_status rkt_share_deal(const struct rkt_candidates *candidates, size_t size, size_t *owners,
                                struct rkt_error *err);
 

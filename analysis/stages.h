@@ -29,13 +29,14 @@ enum rkt_status rkt_find_steps(struct rkt_rank_trace *trace,
                                const struct rkt_analysis_options *options, struct rkt_arena *arena,
                                struct rkt_rank_result *result, struct rkt_error *err);
 
-/* rank_select.c: leaves the part of the rank that is selected, once its steps are found: what is not in it is
- * let go of. The step before it stays, unmeasured, for what its work does to the first. */
+/* rank_select.c: leaves the part of the rank that is selected, once its steps are found: what is
+ * not in it is let go of. The step before it stays, unmeasured, for what its work does to the
+ * first. */
 void rkt_select_part(const struct rkt_selection *selection, struct rkt_rank_trace *trace,
                      struct rkt_rank_result *rank);
 
-/* rank_select.c: false where the rank was read in part (rank_trace.h), and that is not enough for what is
- * selected: it has to be read whole. Once its steps are found. */
+/* rank_select.c: false where the rank was read in part (rank_trace.h), and that is not enough for
+ * what is selected: it has to be read whole. Once its steps are found. */
 bool rkt_part_is_read(const struct rkt_selection *selection, const struct rkt_rank_trace *trace,
                       const struct rkt_rank_result *rank);
 
@@ -57,8 +58,9 @@ void rkt_window_shares(struct rkt_window *window);
 enum rkt_status rkt_host_view_window(const struct rkt_rank_result *rank, struct rkt_window *window,
                                      struct rkt_error *err);
 
-/* overlap.c: AllReduce/backward overlap of steps, both views, and the copies under their backward; their
- * windows are measured, and the rank's activity or host view is there. Not of those that are unrecorded. */
+/* overlap.c: AllReduce/backward overlap of steps, both views, and the copies under their backward;
+ * their windows are measured, and the rank's activity or host view is there. Not of those that are
+ * unrecorded. */
 enum rkt_status rkt_find_overlaps(const struct rkt_rank_result *rank, struct rkt_error *err);
 
 /* match.c: the collectives of all ranks; fills works' collective and participants' times.
@@ -77,8 +79,8 @@ void rkt_collective_direction(const struct rkt_result *result,
                               const struct rkt_collective *collective,
                               const struct rkt_participant *self, bool *gives_out, bool *takes_out);
 
-/* recorded.c: leaves out the steps that not all ranks recorded, where there are capture windows; notes
- * which are recorded. */
+/* recorded.c: leaves out the steps that not all ranks recorded, where there are capture windows;
+ * notes which are recorded. */
 enum rkt_status rkt_compare_windows(struct rkt_result *result, struct rkt_arena *arena,
                                     struct rkt_error *err);
 
@@ -104,7 +106,8 @@ enum rkt_status rkt_find_efficiency(struct rkt_result *result,
 enum rkt_status rkt_find_gpu_use(struct rkt_result *result, struct rkt_arena *arena,
                                  struct rkt_error *err);
 
-/* allocator_use.c: what each rank's allocator holds in the steady steps; after straggler, likewise. */
+/* allocator_use.c: what each rank's allocator holds in the steady steps; after straggler,
+ * likewise. */
 enum rkt_status rkt_find_allocator_use(struct rkt_result *result, struct rkt_arena *arena,
                                        struct rkt_error *err);
 

@@ -112,8 +112,8 @@ static void swap(int64_t *a, int64_t *b)
     *b = kept;
 }
 
-/* Of values[first, end): to its front what is below, to its end what is above `pivot`. What is equal is then
- * in [*first, *end). */
+/* Of values[first, end): to its front what is below, to its end what is above `pivot`. What is
+ * equal is then in [*first, *end). */
 static void part(int64_t *values, int64_t pivot, size_t *first, size_t *end)
 {
     for (size_t at = *first; at < *end;) {

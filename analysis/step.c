@@ -44,8 +44,8 @@ static struct host_span span_of_works(const struct rkt_rank_trace *trace)
     return span;
 }
 
-/* The last step whose host interval begins at or before time_ns; RKT_INDEX_NONE before all. *next, the
- * step behind it, is where the next search begins: times mostly come in order. */
+/* The last step whose host interval begins at or before time_ns; RKT_INDEX_NONE before all. *next,
+ * the step behind it, is where the next search begins: times mostly come in order. */
 static uint32_t step_at_host(const struct rkt_rank_result *result, int64_t time_ns, size_t *next)
 {
     *next = rkt_time_find_past_near(&result->steps->host_start_ns, result->step_count,
@@ -96,8 +96,8 @@ static bool has_launches(const struct rkt_rank_trace *trace)
     return launched_count > 0 && launched_count >= kernel_count - launched_count;
 }
 
-/* First pass: steps by launch, and the latest end of compute and comm launched in each. Returns whether
- * all works have a launch record. */
+/* First pass: steps by launch, and the latest end of compute and comm launched in each. Returns
+ * whether all works have a launch record. */
 static bool assign_launched(struct rkt_rank_trace *trace, struct rkt_rank_result *result,
                             int64_t *before_end_ns)
 {

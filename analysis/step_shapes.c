@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which shapes a kernel or operator has in each step, and whether they are those of the step before:
+ * Which shapes a kernel or operator has in each step, and whether they are those of the step
+ * before:
  *
  *     step        1     2     3     4          a kernel's shapes: 2
  *     shape 5     x     x           x          changes: 2 (into step 3, into step 4)

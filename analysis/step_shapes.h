@@ -3,8 +3,8 @@
 #define RKT_ANALYSIS_STEP_SHAPES_H
 
 /*
- * step_shapes - how many shapes each kernel is launched with, and each operator's inputs have, and how
- * often they change from one step to the next.
+ * step_shapes - how many shapes each kernel is launched with, and each operator's inputs have, and
+ * how often they change from one step to the next.
  *
  * Place:   kernel_table, operator_table -> [step_shapes]. Threads: any, for different ranks.
  * Cost:    a pass over the works or ranges; then shapes, and names x steps (of which the first 1024
@@ -21,8 +21,8 @@ static inline size_t rkt_kernel_key(const struct rkt_work *work)
 }
 
 /*
- * Fills the columns STEPS, SHAPES and SHAPE_CHANGES of a rank's kernels; RKT_NA where no launch shape
- * is recorded. RKT_ERR_NOMEM only.
+ * Fills the columns STEPS, SHAPES and SHAPE_CHANGES of a rank's kernels; RKT_NA where no launch
+ * shape is recorded. RKT_ERR_NOMEM only.
  */
 enum rkt_status rkt_count_shapes(const struct rkt_rank_result *rank, struct rkt_row_list *kernels);
 

@@ -39,7 +39,8 @@ enum rkt_status rkt_step_table_init(struct rkt_step_table *table, const struct r
                                     struct rkt_error *err);
 void rkt_step_table_release(struct rkt_step_table *table);
 
-/* Not warm-up nor ragged, and every rank that is not set apart has it: only such steps are compared between ranks. */
+/* Not warm-up nor ragged, and every rank that is not set apart has it: only such steps are compared
+ * between ranks. */
 bool rkt_step_row_is_steady(const struct rkt_step_table *table, size_t row);
 
 /*

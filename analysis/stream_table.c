@@ -88,8 +88,8 @@ static size_t count_begun(const int64_t *starts, size_t count, size_t near, int6
     return rkt_time_find_past(starts, count, sizeof(*starts), time_ns);
 }
 
-/* How many of the stream's works, this one with them, had been launched at its launch and not begun. A
- * stream runs its work in the order of launches. */
+/* How many of the stream's works, this one with them, had been launched at its launch and not
+ * begun. A stream runs its work in the order of launches. */
 static int64_t depth_at_launch(const struct stream_table *table, struct stream *stream,
                                int64_t launch_ns)
 {

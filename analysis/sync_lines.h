@@ -5,9 +5,9 @@
 /*
  * sync_lines - the lines of a program whose calls wait for the GPU, and how long.
  *
- * The torch hook tells of such calls (ranges of type SYNC_CALL). What such a call waited is the part
- * of it inside blocking API calls of its thread: `.item()` on a result that is there already waits
- * for nothing.
+ * The torch hook tells of such calls (ranges of type SYNC_CALL). What such a call waited is the
+ * part of it inside blocking API calls of its thread: `.item()` on a result that is there already
+ * waits for nothing.
  *
  * Threads: any; no state.
  */

@@ -76,7 +76,8 @@ static bool find_runs(struct runs *runs, size_t count, size_t max)
     return true;
 }
 
-/* Where in [middle, end), which is in order, nothing more is before the item in front of it: mostly soon. */
+/* Where in [middle, end), which is in order, nothing more is before the item in front of it: mostly
+ * soon. */
 static size_t find_end(const struct runs *runs, size_t middle, size_t end)
 {
     const unsigned char *last = item_at(runs, middle - 1);

@@ -6,8 +6,8 @@
  * time_sort - stable sort of structs whose first two members are start_ns and end_ns (int64_t).
  *
  * Cost: O(n). One look at each where they are in order; where pieces of some length are, these are
- * merged, and only what has to move is moved; else a sort of 16-byte keys (key_index.h) and one move of
- * each struct.
+ * merged, and only what has to move is moved; else a sort of 16-byte keys (key_index.h) and one
+ * move of each struct.
  * Threads: any; no state.
  */
 

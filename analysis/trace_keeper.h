@@ -26,7 +26,8 @@ enum rkt_status rkt_trace_keeper_create(struct rkt_store_reader *reader,
                                         struct rkt_error *err);
 void rkt_trace_keeper_destroy(struct rkt_trace_keeper *keeper); /* NULL is fine */
 
-/* A rank's work is done: its trace stays whole or becomes thin. `source` is its position in the reader. */
+/* A rank's work is done: its trace stays whole or becomes thin. `source` is its position in the
+ * reader. */
 enum rkt_status rkt_trace_keeper_add(struct rkt_trace_keeper *keeper, size_t source,
                                      struct rkt_rank_trace *trace, struct rkt_error *err);
 

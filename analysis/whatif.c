@@ -151,8 +151,8 @@ static bool is_above_share(int64_t gain_ns, int64_t step_ns)
     return (double)gain_ns > RKT_GAIN_SHARE_MIN * (double)step_ns;
 }
 
-/* Whether what is told is: chance alone makes ranks and groups gain that are put at the others' median,
- * but not those that vary as they do. */
+/* Whether what is told is: chance alone makes ranks and groups gain that are put at the others'
+ * median, but not those that vary as they do. */
 static bool is_worth_telling(const struct judge *judge, size_t candidate)
 {
     int64_t sum_ns = 0;
@@ -174,7 +174,8 @@ static bool has_excess(const struct judge *judge, const int64_t *excess_ns, size
     return rkt_is_beyond_chance(judge->room, judge->row_count, alike);
 }
 
-/* In over half of the steps the gain is worth a look, and the work that it is for is beyond chance. */
+/* In over half of the steps the gain is worth a look, and the work that it is for is beyond
+ * chance. */
 static bool is_usual(const struct judge *judge, size_t candidate, size_t usual_count)
 {
     return judge->row_count >= RKT_STRAGGLER_STEPS_MIN && usual_count * 2 > judge->row_count &&
@@ -182,8 +183,8 @@ static bool is_usual(const struct judge *judge, size_t candidate, size_t usual_c
             has_excess(judge, judge->runs->host_excess_ns, candidate));
 }
 
-/* The gain's median is more than noise; or, whatever it varies by, so often the largest of all ranks' is no
- * chance. */
+/* The gain's median is more than noise; or, whatever it varies by, so often the largest of all
+ * ranks' is no chance. */
 static bool is_more_than_noise(const struct judge *judge, uint32_t rank, size_t largest_count)
 {
     return judge->stats[rank].is_more_than_noise ||
@@ -231,7 +232,8 @@ static size_t usual_of_group(const struct judge *judge, size_t candidate)
     return usual;
 }
 
-/* In over half of the steps, too: a few in which two of its ranks stall by chance make no group of them. */
+/* In over half of the steps, too: a few in which two of its ranks stall by chance make no group of
+ * them. */
 static bool is_mostly_more_than_a_rank(const struct judge *judge, size_t candidate)
 {
     size_t count = 0;
@@ -245,7 +247,8 @@ static bool is_mostly_more_than_a_rank(const struct judge *judge, size_t candida
     return count * 2 > judge->row_count;
 }
 
-/* The smallest of the groups that gain about the most; the candidate's number, SIZE_MAX for none. */
+/* The smallest of the groups that gain about the most; the candidate's number, SIZE_MAX for
+ * none. */
 static size_t best_group(const struct judge *judge)
 {
     size_t rank_count = judge->result->rank_count;

@@ -9,8 +9,8 @@
 #include "analysis/replay_graph.h"
 #include "analysis/steady.h"
 
-/* So many ranks are always tried. Of more those that could be named in some step, and of these as many
- * as items and parts are worked through in seconds, who could gain most first. */
+/* So many ranks are always tried. Of more those that could be named in some step, and of these as
+ * many as items and parts are worked through in seconds, who could gain most first. */
 #define TRIED_MIN 64u
 #define WORK_MAX UINT64_C(1000000000)
 

@@ -5,9 +5,9 @@
 /*
  * whatif_runs - the replays behind rkt_whatif: a table of what each change would gain in each step.
  *
- * Place:   replay_graph, peers -> [whatif_runs] -> whatif.
- * Of whom it may be that they hold the others up the gain is found once more: as they would be if they
- * varied from step to step as they do (peers.h).
+ * Place:   replay_graph, peers -> [whatif_runs] -> whatif. Of whom it may be that they hold the
+ * others up the gain is found once more: as they would be if they varied from step to step as they
+ * do (peers.h).
  *
  * Threads: one at a time. Memory: its own, 24 bytes x steps x (ranks + groups).
  */

@@ -34,8 +34,8 @@ struct rkt_align_point rkt_align_worst(const struct rkt_align_info *align, int64
                                        int64_t end_ns);
 
 /*
- * The same state and knots, of which there are some. Two clocks have no offsets in common that are measured; rank 0
- * stores the same ones for all that read one.
+ * The same state and knots, of which there are some. Two clocks have no offsets in common that are
+ * measured; rank 0 stores the same ones for all that read one.
  */
 bool rkt_align_is_same(const struct rkt_align_info *a, const struct rkt_align_info *b);
 

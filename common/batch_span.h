@@ -3,8 +3,8 @@
 #define RKT_COMMON_BATCH_SPAN_H
 
 /*
- * batch_span - payload of SPANS frames (common/doc/wire-format.md): what batches of a source hold and
- * when, so that a reader of a part of a run passes over the others unread.
+ * batch_span - payload of SPANS frames (common/doc/wire-format.md): what batches of a source hold
+ * and when, so that a reader of a part of a run passes over the others unread.
  *
  * Place:   source_writer -> [batch_span] -> store -> [batch_span] -> store_reader.
  * Threads: any; no state.

@@ -33,7 +33,8 @@ static inline uint32_t rkt_block_same(const char *a, const char *b)
     return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(rkt_block_load(a), rkt_block_load(b)));
 }
 
-/* Of the next two the sign of each byte is the answer: differences that stay within their bounds. */
+/* Of the next two the sign of each byte is the answer: differences that stay within their
+ * bounds. */
 
 /* No decimal digit. */
 static inline uint32_t rkt_block_no_digits(const char *text)

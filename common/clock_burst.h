@@ -17,8 +17,8 @@
  * and by the step of a clock (1 ns). It is as wide as the fastest way there and the fastest way
  * back together, which need not be of one exchange; and it holds without any assumption.
  *
- * What a host claims of true time (RKT_EVENT_CLOCK_TRUE) limits it against its clock in the same way, as
- * an exchange with true time itself would. Each claim stands for itself.
+ * What a host claims of true time (RKT_EVENT_CLOCK_TRUE) limits it against its clock in the same
+ * way, as an exchange with true time itself would. Each claim stands for itself.
  *
  * Only two exchanges decide: the one with the highest lower limit and the one with the lowest
  * upper limit. A burst of those alone is the same burst.

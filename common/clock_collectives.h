@@ -7,9 +7,9 @@
  *
  * Place:   matched collectives -> [clock_collectives] -> an alignment per clock.
  *
- * An alignment is made of what clock_solver finds: knots at the narrowest stamps, and where the bounds
- * bend between them (clock_tube). The estimate is the middle. What the collectives contradict is not
- * aligned at all.
+ * An alignment is made of what clock_solver finds: knots at the narrowest stamps, and where the
+ * bounds bend between them (clock_tube). The estimate is the middle. What the collectives
+ * contradict is not aligned at all.
  *
  * Threads: any; no state. Memory: the arena's; the solver's, and 120 bytes per knot.
  */

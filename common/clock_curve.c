@@ -78,7 +78,8 @@ static double rho_of(const struct piece *piece)
     return fmax(RHO_LEAST_PPB, RHO_CHANGES * change);
 }
 
-/* No more than to the rate of any quartz; all of that where the smoothed rate is none of a quartz. */
+/* No more than to the rate of any quartz; all of that where the smoothed rate is none of a
+ * quartz. */
 static double growth_at(const struct piece *piece, const struct rkt_smooth_point *point)
 {
     double rate_ppb = fabs(point->rate_ppb);

@@ -65,8 +65,8 @@ enum rkt_clock_flag {
     RKT_CLOCK_NARROWED = 512,     /* where it is wide, by collectives (clock_narrow.h) */
 };
 
-/* What became of what a host claimed of true time: "none" (it claimed nothing, or what is of no use), "used" or
- * "left out". */
+/* What became of what a host claimed of true time: "none" (it claimed nothing, or what is of no
+ * use), "used" or "left out". */
 const char *rkt_clock_claim_word(uint32_t flags);
 
 /* Where the other clock minus this one is at a moment of this one. */

@@ -87,7 +87,8 @@ static bool is_narrower(const struct narrower *at, size_t i)
     return at->pins[i].upper_ns < prior.upper_ns || at->pins[i].lower_ns > prior.lower_ns;
 }
 
-/* Narrow ones reach to where the prior is as narrow as they make it, so that no edge jumps; the others are the prior's. */
+/* Narrow ones reach to where the prior is as narrow as they make it, so that no edge jumps; the
+ * others are the prior's. */
 static void spread_pins(struct narrower *at)
 {
     for (size_t i = 1; i < at->pin_count; i++)

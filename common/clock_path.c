@@ -171,7 +171,8 @@ static enum claim_verdict judge_claims(const struct rkt_clock_path *path,
     return worst;
 }
 
-/* Takes the claims off the path if they do not help, and says in the alignment what became of them. */
+/* Takes the claims off the path if they do not help, and says in the alignment what became of
+ * them. */
 static bool use_claims(struct rkt_clock_path *path, struct rkt_arena *arena,
                        struct rkt_clock_times *grid, struct rkt_align_info *align)
 {
@@ -236,7 +237,8 @@ static int64_t end_time_ns(const struct rkt_clock_path *path, size_t hop,
         path, hop, segment->vertices[is_last ? segment->count - 1 : 0].local_ns);
 }
 
-/* Whether a curve, of hop 0 or direct, goes on for LONG_NS where some hop was not measured any more. */
+/* Whether a curve, of hop 0 or direct, goes on for LONG_NS where some hop was not measured any
+ * more. */
 static bool outlasts_hops(const struct rkt_clock_path *path, const struct rkt_clock_curve *curve,
                           bool is_last)
 {
@@ -250,7 +252,8 @@ static bool outlasts_hops(const struct rkt_clock_path *path, const struct rkt_cl
     return false;
 }
 
-/* Beside hops a direct way is measured rarely, which is no silence; a hop that ends before it is. */
+/* Beside hops a direct way is measured rarely, which is no silence; a hop that ends before it
+ * is. */
 static void set_silence(struct rkt_align_info *align, const struct rkt_clock_path *path)
 {
     bool is_silent = false;

@@ -13,13 +13,15 @@
  * share. The offset is that of the hops, unless their bound is over four times as wide, as where a
  * clock in between was not measured any more.
  *
- * Where both ends claim to know true time within limits (RKT_EVENT_CLOCK_TRUE), the way over true time is
- * intersected as well: true time minus the clock here, less true time minus the reference. What
- * contradicts the exchanges anywhere, or itself, is left out all along, and so is what is nowhere narrower.
+ * Where both ends claim to know true time within limits (RKT_EVENT_CLOCK_TRUE), the way over true
+ * time is intersected as well: true time minus the clock here, less true time minus the reference.
+ * What contradicts the exchanges anywhere, or itself, is left out all along, and so is what is
+ * nowhere narrower.
  *
- * An alignment is straight lines between knots. A knot stands at each burst of the first hop and of what is
- * direct, and in each middle between two, where the bounds are widest; bounds are raised where a line would pass
- * below what the path says at a bend of any of its curves, so that they hold in between, too.
+ * An alignment is straight lines between knots. A knot stands at each burst of the first hop and of
+ * what is direct, and in each middle between two, where the bounds are widest; bounds are raised
+ * where a line would pass below what the path says at a bend of any of its curves, so that they
+ * hold in between, too.
  *
  * Threads: any; no state. Memory: the arena's.
  */

@@ -102,8 +102,8 @@ static bool measured_at(const struct rkt_clock_path *path, int64_t local_ns,
 }
 
 /*
- * True time minus the node's clock, less true time minus the reference's at the same moment: when that
- * was by the reference's clock is known from what was measured.
+ * True time minus the node's clock, less true time minus the reference's at the same moment: when
+ * that was by the reference's clock is known from what was measured.
  */
 static bool claimed_beside(const struct rkt_clock_path *path, int64_t local_ns,
                            const struct rkt_clock_point *measured,

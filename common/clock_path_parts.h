@@ -3,8 +3,9 @@
 #define RKT_COMMON_CLOCK_PATH_PARTS_H
 
 /*
- * clock_path_parts - the inside of clock_path: what the ways say (clock_path_at.c), at which times an
- * alignment needs knots and which it has to hold (clock_path_times.c), and the alignment (clock_path.c).
+ * clock_path_parts - the inside of clock_path: what the ways say (clock_path_at.c), at which times
+ * an alignment needs knots and which it has to hold (clock_path_times.c), and the alignment
+ * (clock_path.c).
  */
 
 #include <stdbool.h>

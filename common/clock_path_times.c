@@ -71,7 +71,8 @@ static void add_vertices(struct rkt_clock_times *times, const struct rkt_clock_c
     }
 }
 
-/* Claims are many, and each says about the same: of them some get knots, and where they come and go. */
+/* Claims are many, and each says about the same: of them some get knots, and where they come and
+ * go. */
 #define CLAIM_KNOT_NS INT64_C(5000000000)
 static void add_claims(struct rkt_clock_times *times, const struct rkt_clock_path *path,
                        const struct rkt_clock_curve *curve, size_t hop)

@@ -16,11 +16,11 @@
  * or in both: its middle is off by anything up to h = (w - w_min)/2 (and by jitter: 0.01 w_min),
  * and while one direction is congested all bursts are off to the same side, which no average
  * removes. So the first round takes h for the standard deviation of the middle; later ones take a
- * burst near whose middle the curve runs for saying little (1.5 h), and else the nearer end of middle
- * ± h for measured. This finds the likeliest curve under errors that are even within ± h. Of the
- * spells in which one way is slow the bursts before and after then decide. How well the rate is known is
- * told by a last round in which each burst says as little as 5 h and three times the jitter: the
- * bound rests on that, and few poor bursts must not make it sure of a wrong rate.
+ * burst near whose middle the curve runs for saying little (1.5 h), and else the nearer end of
+ * middle ± h for measured. This finds the likeliest curve under errors that are even within ± h. Of
+ * the spells in which one way is slow the bursts before and after then decide. How well the rate is
+ * known is told by a last round in which each burst says as little as 5 h and three times the
+ * jitter: the bound rests on that, and few poor bursts must not make it sure of a wrong rate.
  *
  * Threads: any; no state. Memory: the arena's.
  */

@@ -12,8 +12,8 @@
 /* Where nothing ties a clock to the reference. */
 #define NO_UPPER INT64_MAX
 #define NO_LOWER INT64_MIN
-/* A round is a collective further along all paths, and shortest ones have few: where one more than this
- * still changes something, it goes in a circle. */
+/* A round is a collective further along all paths, and shortest ones have few: where one more than
+ * this still changes something, it goes in a circle. */
 #define ROUNDS_MAX 512
 /* A bound past this says nothing: 73 years. The difference of two fits in 64 bits. */
 #define SANE_NS_MAX (INT64_C(1) << 61)
@@ -323,7 +323,8 @@ static bool relax_by_rho(struct rkt_clock_solver *solver)
     return relax(solver);
 }
 
-/* Of collectives alone one bound is all; alignments of broken files may say what is no offset at some stamps. */
+/* Of collectives alone one bound is all; alignments of broken files may say what is no offset at
+ * some stamps. */
 bool rkt_clock_solver_is_bounded(const struct rkt_clock_solver *solver, size_t clock)
 {
     for (size_t i = solver->first[clock]; i < solver->first[clock + 1]; i++) {
@@ -363,7 +364,8 @@ static int64_t rate_ppb(int64_t ns, int64_t span_ns)
     return rate > SANE_NS_MAX ? SANE_NS_MAX : rate < -SANE_NS_MAX ? -SANE_NS_MAX : (int64_t)rate;
 }
 
-/* Of `count` picked stamps: whatever the rate, if it is one all along, it moved the offset by it times the time. */
+/* Of `count` picked stamps: whatever the rate, if it is one all along, it moved the offset by it
+ * times the time. */
 struct rkt_clock_rates rkt_clock_solver_constant_rate(const struct rkt_clock_solver *solver,
                                                       size_t count)
 {
@@ -391,8 +393,8 @@ bool rkt_clock_solver_has_rate(const struct rkt_clock_solver *solver, size_t pic
 }
 
 /*
- * By what the stamps and the wander allow; *has_changed_out: by a sixteenth at least, of some clock. False:
- * no such rates can have made these stamps.
+ * By what the stamps and the wander allow; *has_changed_out: by a sixteenth at least, of some
+ * clock. False: no such rates can have made these stamps.
  */
 static bool narrow_rates(struct rkt_clock_solver *solver, bool *has_changed_out)
 {

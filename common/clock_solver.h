@@ -7,9 +7,9 @@
  *
  * Place:   matched collectives -> [clock_solver] -> clock_collectives, clock_narrow.
  *
- * theta_i(t) is what has to be added to clock i's stamp to get the reference's. In an AllReduce each
- * part takes what every other gives, so none ends before the last began. With S and E the local
- * stamps of start and end, and z any moment between the last start and the first end,
+ * theta_i(t) is what has to be added to clock i's stamp to get the reference's. In an AllReduce
+ * each part takes what every other gives, so none ends before the last began. With S and E the
+ * local stamps of start and end, and z any moment between the last start and the first end,
  *
  *     S_s + theta_s(S_s)  <=  z  <=  E_r + theta_r(E_r)      for each s that gives, r that takes
  *
@@ -18,8 +18,8 @@
  *     |theta_i(a) - theta_i(b)|  <=  rho |a - b|
  *
  * These are difference constraints: the upper bound of each theta is its shortest path from the
- * reference (theta = 0), the lower bound the shortest path back, over graph nodes for every stamp and
- * every z. Both are relaxed in rounds of O(parts): collective by collective, then forward and
+ * reference (theta = 0), the lower bound the shortest path back, over graph nodes for every stamp
+ * and every z. Both are relaxed in rounds of O(parts): collective by collective, then forward and
  * backward along each clock. A bound that is not relaxed to the end is wide, never wrong. Of two
  * ranks and one collective all that is known is
  *
@@ -31,20 +31,20 @@
  * A lower bound above an upper one: no clocks can have made these stamps. rho is doubled, to
  * RKT_COLLECTIVES_RHO_MAX_PPB at most, and that is flagged; beyond, nothing is aligned.
  *
- * Where collectives are sparse, rho is most of the bound. But two clocks that differ in rate do so all
- * along: the rates of one clock at any two moments are taken to differ by no more than its wander.
- * So any two of its stamps, a before b, bound its rate at all times:
+ * Where collectives are sparse, rho is most of the bound. But two clocks that differ in rate do so
+ * all along: the rates of one clock at any two moments are taken to differ by no more than its
+ * wander. So any two of its stamps, a before b, bound its rate at all times:
  *
  *     (lower_b - upper_a) / (b - a) - wander  <=  theta'  <=  (upper_b - lower_a) / (b - a) + wander
  *
  * Of all pairs the narrowest counts, in place of rho where it is narrower; the bounds that follow
- * from that narrow the rates again. The wander is RKT_COLLECTIVES_WANDER_PPB, or more: it is doubled until
- * it is four times what the stamps show of it (the constant rate that some pair needs above that which
- * another allows) and nothing contradicts it; where that comes to rho, rho alone counts.
- * A clock that is seen for less than RKT_COLLECTIVES_DRIFT_SPAN_NS keeps rho.
+ * from that narrow the rates again. The wander is RKT_COLLECTIVES_WANDER_PPB, or more: it is
+ * doubled until it is four times what the stamps show of it (the constant rate that some pair needs
+ * above that which another allows) and nothing contradicts it; where that comes to rho, rho alone
+ * counts. A clock that is seen for less than RKT_COLLECTIVES_DRIFT_SPAN_NS keeps rho.
  *
- * Of a clock that was measured the interval that its alignment gives at each stamp, its *prior*, is known
- * from the start. Where it stepped, nothing is said from one of its stamps to the next.
+ * Of a clock that was measured the interval that its alignment gives at each stamp, its *prior*, is
+ * known from the start. Where it stepped, nothing is said from one of its stamps to the next.
  *
  * Threads: any; no state. Memory: the arena's; 100 bytes per part.
  */
@@ -119,14 +119,16 @@ struct rkt_clock_solver {
 };
 
 /*
- * The parts are on loan. `rho_ppb`: 0 for RKT_COLLECTIVES_RHO_PPB. RKT_ERR_NOMEM, or RKT_ERR_INVALID for an
- * index out of range; parts that end before they start, or lie past RKT_TIME_MAX_NS, are left out.
+ * The parts are on loan. `rho_ppb`: 0 for RKT_COLLECTIVES_RHO_PPB. RKT_ERR_NOMEM, or
+ * RKT_ERR_INVALID for an index out of range; parts that end before they start, or lie past
+ * RKT_TIME_MAX_NS, are left out.
  */
 enum rkt_status rkt_clock_solver_init(struct rkt_clock_solver *solver,
                                       const struct rkt_clock_parts *parts, uint32_t rho_ppb,
                                       struct rkt_arena *arena, struct rkt_error *err);
 
-/* Bounds of all stamps, by the smallest rho and wander that nothing disproves. False: nothing explains the parts. */
+/* Bounds of all stamps, by the smallest rho and wander that nothing disproves. False: nothing
+ * explains the parts. */
 bool rkt_clock_solver_solve(struct rkt_clock_solver *solver);
 
 bool rkt_clock_part_is_sound(const struct rkt_clock_part *part);
@@ -136,7 +138,8 @@ size_t rkt_clock_solver_stamp_count(const struct rkt_clock_solver *solver, size_
 /* Solved: whether something ties the clock to the reference on both sides. */
 bool rkt_clock_solver_is_bounded(const struct rkt_clock_solver *solver, size_t clock);
 
-/* Fills `picked` by the narrowest stamp of each of many stretches of a clock's time; returns how many. */
+/* Fills `picked` by the narrowest stamp of each of many stretches of a clock's time; returns how
+ * many. */
 size_t rkt_clock_solver_pick(const struct rkt_clock_solver *solver, size_t clock);
 
 /* Of so many picked stamps: the rate, if it is one all along; min > max: it is not. */

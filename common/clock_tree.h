@@ -17,7 +17,8 @@
  * A node's way to the reference is over the peer with which it has most bursts, and so on from
  * there; bursts with the reference itself, beside that, are intersected.
  *
- * What a node claims of true time narrows its alignment where the reference claims it too (clock_path.h).
+ * What a node claims of true time narrows its alignment where the reference claims it too
+ * (clock_path.h).
  *
  * Threads: one at a time.
  * Memory:  its own: the curves of nodes that others lead over (some 25 kB per hour each), and the
@@ -36,7 +37,8 @@
 /*
  * Who measures against whom. Nodes are numbered as they join; 0 is the reference. The first
  * `star_max` (RKT_CLOCK_STAR_MAX, unless the user says otherwise) measure against it, those that
- * follow against one of these, and all along, but rarely, against the reference too. A parent then spins 0.3 % of a core (common/doc/clocks.md).
+ * follow against one of these, and all along, but rarely, against the reference too. A parent then
+ * spins 0.3 % of a core (common/doc/clocks.md).
  */
 #define RKT_CLOCK_STAR_MAX 64u
 

@@ -7,13 +7,13 @@
  *
  * Place:   clock_collectives -> [clock_tube] -> the knots of an alignment.
  *
- * A pin is a moment and an interval that holds the offset then; its rate is between two limits at all
- * times. Between pins p and q that are g apart, x behind p, the offset is then below
+ * A pin is a moment and an interval that holds the offset then; its rate is between two limits at
+ * all times. Between pins p and q that are g apart, x behind p, the offset is then below
  *
  *     min(upper_p + max x, upper_q - min (g - x))        and above likewise,
  *
- * two lines with a bend. An alignment is straight lines between knots: a knot stands at each pin and at
- * each bend, so that nothing is lost. Where a gap is so short that the bends would be within
+ * two lines with a bend. An alignment is straight lines between knots: a knot stands at each pin
+ * and at each bend, so that nothing is lost. Where a gap is so short that the bends would be within
  * RKT_CLOCK_TUBE_FLAT_NS of the straight line they are left out, and the pins beside carry that.
  *
  * Threads: any; no state. Memory: the arena's.

@@ -28,8 +28,8 @@ bool rkt_column_write(struct rkt_codec_buf *buf, uint8_t key, const uint64_t *va
 bool rkt_column_read(const struct rkt_item *item, size_t count, unsigned max_bytes,
                      uint64_t *values_out);
 
-/* The pairs of a map with keys below key_end, to items[key] and has_key[key]; others are passed over. False: no
- * map, or cut short. */
+/* The pairs of a map with keys below key_end, to items[key] and has_key[key]; others are passed
+ * over. False: no map, or cut short. */
 bool rkt_columns_find(struct rkt_bytes raw, struct rkt_item *items, bool *has_key, size_t key_end);
 
 /* Signed differences as small unsigned numbers: 0, -1, 1, -2 ... to 0, 1, 2, 3 ... */

@@ -145,7 +145,8 @@ struct rkt_shard_info {
     uint32_t rank;                   /* of the sidecar that writes it */
 };
 
-/* "timeline-ID-RANK.rkt", ID in 16 hex digits: unique, so that files of several runs may lie in one folder. */
+/* "timeline-ID-RANK.rkt", ID in 16 hex digits: unique, so that files of several runs may lie in one
+ * folder. */
 void rkt_shard_file_name(uint64_t run_id, uint32_t rank, char name_out[RKT_SHARD_FILE_BYTES]);
 
 /* Whether it can only be a file of the folder itself: no '/' in it, and neither "." nor "..". */

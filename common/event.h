@@ -147,8 +147,9 @@ struct rkt_event_clock_pair {
     uint64_t monotonic_ns;
     uint64_t tsc_ticks; /* at about that moment; 0: not read */
     /*
-     * Readings since an earlier pair that were left out: how long ago that was, from start to start; 0: none
-     * was, or it is not known. And how far the clocks were off the line between the two, as these show.
+     * Readings since an earlier pair that were left out: how long ago that was, from start to
+     * start; 0: none was, or it is not known. And how far the clocks were off the line between the
+     * two, as these show.
      */
     uint32_t line_us;
     uint32_t line_ns;

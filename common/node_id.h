@@ -22,7 +22,8 @@ struct rkt_node_id {
 
 void rkt_node_id_read(struct rkt_node_id *id_out);
 
-/* Of the host as its processes see it (a container is one); two hosts do not share it, by chance. */
+/* Of the host as its processes see it (a container is one); two hosts do not share it, by
+ * chance. */
 uint64_t rkt_node_id_number(const struct rkt_node_id *id);
 
 /* An unknown boot id shares a clock with nobody. */

@@ -5,10 +5,10 @@
 /*
  * options - one table gives the parser, the environment names and --help; and how a command ends.
  *
- * Command line beats environment beats default. Both "--name value" and
- * "--name=value"; "--" ends the options. They may stand between and behind the words that are
- * none, except where the first such word begins another command. An unknown option is an error that names the nearest known one. Strings point
- * into argv or the environment and are not copied.
+ * Command line beats environment beats default. Both "--name value" and "--name=value"; "--" ends
+ * the options. They may stand between and behind the words that are none, except where the first
+ * such word begins another command. An unknown option is an error that names the nearest known one.
+ * Strings point into argv or the environment and are not copied.
  *
  *     static const struct rkt_option OPTIONS[] = {
  *         {"output", 'o', "RANKTRACE_OUTPUT", RKT_OPTION_STRING,
@@ -77,8 +77,8 @@ enum rkt_exit_code {
 };
 
 /*
- * The exit code of a command that ended so: DONE for RKT_OK and RKT_END; else *err is said on stderr,
- * and it is WRONG_USE for RKT_ERR_INVALID, FAILED for the others.
+ * The exit code of a command that ended so: DONE for RKT_OK and RKT_END; else *err is said on
+ * stderr, and it is WRONG_USE for RKT_ERR_INVALID, FAILED for the others.
  */
 int rkt_command_exit(const struct rkt_command *command, enum rkt_status status,
                      const struct rkt_error *err);

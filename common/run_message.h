@@ -31,13 +31,14 @@
  *                                    <-      SHARD_CLOSE: all are flushed
  *     SHARD_CLOSED (0: it is whole)  ->
  *
- * A clock burst with rank 0 or a clock parent, one child at a time; while it lasts both sides poll without
- * sleeping:
+ * A clock burst with rank 0 or a clock parent, one child at a time; while it lasts both sides poll
+ * without sleeping:
  *
  *     REQUEST  ->  <-  READY;  PING (t1) -> (t2, t3)  <- PONG (t4), many times;  DONE  ->
  *
- * DONE has the stamps that rank 0 aligns by. After a burst with another it goes to rank 0 too. So do, at any time,
- * CLAIMs of true time: t1 and t4 around the reading, t3 the earliest and t2 the latest that it was.
+ * DONE has the stamps that rank 0 aligns by. After a burst with another it goes to rank 0 too. So
+ * do, at any time, CLAIMs of true time: t1 and t4 around the reading, t3 the earliest and t2 the
+ * latest that it was.
  *
  * Threads: any; no state.
  */
@@ -50,9 +51,9 @@
 #define RKT_RUN_MAJOR 1u
 
 /*
- * Source numbers are dealt out among the sidecars like cards: index x rank_count + rank. So they are
- * unique without asking anyone, dense where every rank has about as many processes, and the store
- * keeps them as they are. Index 0 is the sidecar itself, 1 its first process.
+ * Source numbers are dealt out among the sidecars like cards: index x rank_count + rank. So they
+ * are unique without asking anyone, dense where every rank has about as many processes, and the
+ * store keeps them as they are. Index 0 is the sidecar itself, 1 its first process.
  */
 #define RKT_SOURCE_COUNT_MAX 65536u /* of a store */
 

@@ -5,10 +5,10 @@
 /*
  * source_writer - one source's events, names and descriptors to frames, in order.
  *
- * Place:   drain or import -> [source_writer] -> send queue or store.
- *          Holds one batch per (kind, clock); gives out a frame when a batch is full
- *          or at flush. New names always go out before the events that use them, and at the end, or when they
- *          are many, the spans of the batches (batch_span.h) behind these.
+ * Place:   drain or import -> [source_writer] -> send queue or store. Holds one batch per (kind,
+ *          clock); gives out a frame when a batch is full or at flush. New names always go out
+ *          before the events that use them, and at the end, or when they are many, the spans of the
+ *          batches (batch_span.h) behind these.
  * Threads: one at a time.
  * Memory:  at most one batch per kind and clock that occurs, plus the names.
  */
@@ -22,8 +22,8 @@
 #include "common/strtab.h"
 
 /*
- * Takes a whole frame; the bytes are on loan until it returns. RKT_AGAIN: it has no room, and took nothing;
- * the same will be offered again.
+ * Takes a whole frame; the bytes are on loan until it returns. RKT_AGAIN: it has no room, and took
+ * nothing; the same will be offered again.
  */
 typedef enum rkt_status (*rkt_frame_sink_fn)(void *ctx, const uint8_t *frame, size_t frame_bytes,
                                              struct rkt_error *err);

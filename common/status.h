@@ -49,7 +49,8 @@ enum rkt_status rkt_fail(struct rkt_error *err, enum rkt_status status, const ch
 enum rkt_status rkt_fail_errno(struct rkt_error *err, enum rkt_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts "what: " before the text of *err (NULL is fine): whose failure it is, where there are several. */
+/* Puts "what: " before the text of *err (NULL is fine): whose failure it is, where there are
+ * several. */
 void rkt_error_prefix(struct rkt_error *err, const char *what);
 
 /* "RKT_ERR_IO" for RKT_ERR_IO; "RKT_?" for a number that is no status. */

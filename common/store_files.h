@@ -6,8 +6,8 @@
  * store_files - the files of one store: the one that was asked for, and the shards that it names.
  *
  * Files have numbers, the one that was asked for is 0. However many there are, few are open at a
- * time: the one whose last use is longest ago gives its descriptor back, and is opened again when it
- * is needed.
+ * time: the one whose last use is longest ago gives its descriptor back, and is opened again when
+ * it is needed.
  *
  * Place:   store_file -> [store_files] -> store_fetch.
  * Threads: one at a time.

@@ -12,7 +12,8 @@
  * after open is not seen.
  *
  * Threads: one at a time.
- * Memory:  24 bytes per frame, what is said of the sources and shards, and one frame and its events.
+ * Memory:  24 bytes per frame, what is said of the sources and shards, and one frame and its
+ *          events.
  */
 
 #include <stdbool.h>
@@ -72,22 +73,23 @@ enum rkt_status rkt_store_reader_set_align(struct rkt_store_reader *reader, size
 /* What all frames of the source take in the store. */
 uint64_t rkt_store_reader_source_bytes(const struct rkt_store_reader *reader, size_t position);
 
-/* Gets a batch, all of one kind; the events are on loan until it returns. Not RKT_OK ends the walk. */
+/* Gets a batch, all of one kind; the events are on loan until it returns. Not RKT_OK ends the
+ * walk. */
 typedef enum rkt_status (*rkt_events_fn)(void *ctx, const struct rkt_event *events, size_t count,
                                          struct rkt_error *err);
 
 /*
- * Every batch of one source, in the order in which it sent them; names are defined in *tab (the caller's,
- * may be NULL) as they come, at the latest when the walk has ended. A damaged batch is counted in
- * health and skipped.
+ * Every batch of one source, in the order in which it sent them; names are defined in *tab (the
+ * caller's, may be NULL) as they come, at the latest when the walk has ended. A damaged batch is
+ * counted in health and skipped.
  */
 enum rkt_status rkt_store_reader_walk(struct rkt_store_reader *reader, uint32_t source,
                                       struct rkt_strtab *tab, rkt_events_fn fn, void *ctx,
                                       struct rkt_error *err);
 
 /*
- * What the source says of its batches, by seq: the reader's, until this is asked of another source. None: it
- * says nothing. A batch that none of them is of has to be read to be known.
+ * What the source says of its batches, by seq: the reader's, until this is asked of another source.
+ * None: it says nothing. A batch that none of them is of has to be read to be known.
  */
 enum rkt_status rkt_store_reader_spans(struct rkt_store_reader *reader, uint32_t source,
                                        const struct rkt_batch_span **spans_out, size_t *count_out,
@@ -102,8 +104,8 @@ struct rkt_store_part {
     void *ctx; /* of both */
 };
 
-/* As walk, but of the batches whose span is known only those that are wanted are read: the others are
- * taken at their span's word, and what is damaged in them is not found. */
+/* As walk, but of the batches whose span is known only those that are wanted are read: the others
+ * are taken at their span's word, and what is damaged in them is not found. */
 enum rkt_status rkt_store_reader_walk_part(struct rkt_store_reader *reader, uint32_t source,
                                            struct rkt_strtab *tab,
                                            const struct rkt_store_part *part,
@@ -116,7 +118,8 @@ uint64_t rkt_store_reader_read_bytes(const struct rkt_store_reader *reader);
 typedef enum rkt_status (*rkt_frame_fn)(void *ctx, const uint8_t *frame, size_t frame_bytes,
                                         struct rkt_error *err);
 
-/* Every good frame but the store's own (RUN, SHARD, INDEX, TRAILER), source by source: for a copy. */
+/* Every good frame but the store's own (RUN, SHARD, INDEX, TRAILER), source by source: for a
+ * copy. */
 enum rkt_status rkt_store_reader_each_frame(struct rkt_store_reader *reader, rkt_frame_fn fn,
                                             void *ctx, struct rkt_error *err);
 

@@ -61,8 +61,8 @@ enum rkt_status rkt_store_writer_append_shard(struct rkt_store_writer *writer,
                                               struct rkt_error *err);
 
 /*
- * What was appended survives a power loss when this returns, under its name: waits for the disk. Close
- * does so too, then. A failure counts as one of append: who knows what the disk still has.
+ * What was appended survives a power loss when this returns, under its name: waits for the disk.
+ * Close does so too, then. A failure counts as one of append: who knows what the disk still has.
  */
 enum rkt_status rkt_store_writer_sync(struct rkt_store_writer *writer, struct rkt_error *err);
 

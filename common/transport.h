@@ -6,9 +6,9 @@
  * transport - messages between the sidecars of a run, the leaders of groups of them, and the
  * aggregator on rank 0.
  *
- * Place:   send -> [transport] -> receive. Four kinds: mpi (transport_mpi.c, the one owner
- *          of mpi.h), local (one process, a queue), fork (processes of one host that share an analysis),
- *          loop (tests: drops, delays, duplicates).
+ * Place:   send -> [transport] -> receive. Four kinds: mpi (transport_mpi.c, the one owner of
+ *          mpi.h), local (one process, a queue), fork (processes of one host that share an
+ *          analysis), loop (tests: drops, delays, duplicates).
  * Order:   messages from one sender with one tag arrive in the order sent. Rank 0 holds a
  *          sidecar and the aggregator, a leader a sidecar and a relay, so a tag has one direction:
  *          what goes up is received by the aggregator or the relay, what goes down by a sidecar,
@@ -122,9 +122,9 @@ static inline void rkt_transport_destroy(struct rkt_transport *t, bool is_clean)
 enum rkt_status rkt_transport_local_create(struct rkt_transport **out, struct rkt_error *err);
 
 /*
- * `size - 1` children, which go on from this call as it does; rank 0 is the parent. Rank 0 and a child
- * send to each other; a peer that ends is an error of receive. To be called while there is one
- * thread. Destroyed as clean it waits for the children, else it kills them.
+ * `size - 1` children, which go on from this call as it does; rank 0 is the parent. Rank 0 and a
+ * child send to each other; a peer that ends is an error of receive. To be called while there is
+ * one thread. Destroyed as clean it waits for the children, else it kills them.
  */
 enum rkt_status rkt_transport_fork_create(int size, struct rkt_transport **out,
                                           struct rkt_error *err);

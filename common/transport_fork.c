@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes of one host that share some work: rank 0 and its children, each with a stream socket
- * to it. On a socket a message is its tag (4 bytes), its length (8) and its bytes; what does not fit
+ * Processes of one host that share some work: rank 0 and its children, each with a stream socket to
+ * it. On a socket a message is its tag (4 bytes), its length (8) and its bytes; what does not fit
  * in yet waits in the sender. Children do not talk with each other.
  */
 #include "common/transport.h"
@@ -82,7 +82,8 @@ static struct peer *find_peer(struct fork_transport *t, int rank)
     return NULL;
 }
 
-/* Room for more at the end. What was written goes first, once it is half: each byte moves once or twice. */
+/* Room for more at the end. What was written goes first, once it is half: each byte moves once or
+ * twice. */
 static bool make_room(struct buffer *buffer, size_t more_bytes)
 {
     if (buffer->start > buffer->end / 2) {

@@ -310,9 +310,10 @@ static void choose_components(void)
     (void)setenv("OMPI_MCA_pml", "ob1", 0);      // NOLINT(concurrency-mt-unsafe): one thread yet
     (void)setenv("OMPI_MCA_btl", "tcp,self", 0); // NOLINT(concurrency-mt-unsafe)
     (void)setenv("OMPI_MCA_btl_tcp_disable_family", "6", 0); // NOLINT(concurrency-mt-unsafe)
-    /* Where a write is the first to meet a connection that a peer's death has closed, Open MPI 4.1's TCP
-     * closes its socket and then arms an event on it. Epoll refuses that one. Poll, the default, takes it,
-     * the next connection makes a ring of the list it is in, and the next call of MPI never returns. */
+    /* Where a write is the first to meet a connection that a peer's death has closed, Open MPI
+     * 4.1's TCP closes its socket and then arms an event on it. Epoll refuses that one. Poll, the
+     * default, takes it, the next connection makes a ring of the list it is in, and the next call
+     * of MPI never returns. */
     (void)setenv("OMPI_MCA_opal_event_include", "epoll", 0); // NOLINT(concurrency-mt-unsafe)
     /* Inside MPI_Init every error is fatal, and would end all ranks with their jobs: that of a
      * rank that has died, above all. Sleep instead: who started us has a limit for that. */
@@ -324,8 +325,8 @@ static void choose_components(void)
 
 /*
  * Everyone calls on rank 0 before rank 0 sends to anyone, and says which node it is on. Connections
- * are made at the first message, and where both ends make one at the same moment, Open MPI 4.1's TCP
- * may drop both.
+ * are made at the first message, and where both ends make one at the same moment, Open MPI 4.1's
+ * TCP may drop both.
  */
 static enum rkt_status call_on_rank_0(struct mpi_transport *mpi, struct rkt_error *err)
 {

@@ -200,7 +200,8 @@ static void print_align(const struct rkt_store_source *source, const struct rkt_
                                                 : "not stored");
 }
 
-/* What measurements and collectives say of a rank of the analysis; NULL: nothing more than measurements. */
+/* What measurements and collectives say of a rank of the analysis; NULL: nothing more than
+ * measurements. */
 static const struct rkt_clock_narrowed *find_narrowed(const struct aligning *aligning,
                                                       const struct rkt_source_info *info)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ranktrace compare - what changed between runs, or how a job scales over runs of more and more ranks.
+ * ranktrace compare - what changed between runs, or how a job scales over runs of more and more
+ * ranks.
  *
- * A run is a timeline, the folder of a run or a JSON report. A timeline is analysed as `report` does
- * it and goes through the same JSON, so that both give the same numbers.
+ * A run is a timeline, the folder of a run or a JSON report. A timeline is analysed as `report`
+ * does it and goes through the same JSON, so that both give the same numbers.
  */
 #include <stddef.h>
 #include <stdio.h>

@@ -15,8 +15,8 @@
  *               sharded   a file per leader beside that of rank 0
  *               auto      single up to RKT_FAN_IN_FEW_NODES nodes
  *
- * Rank 0 leads its own group. A group of one has nothing to gather: it sends to rank 0, unless it is to
- * have a file of its own. Rank 0 alone decides; the others hear of it in WELCOME.
+ * Rank 0 leads its own group. A group of one has nothing to gather: it sends to rank 0, unless it
+ * is to have a file of its own. Rank 0 alone decides; the others hear of it in WELCOME.
  *
  * Threads: main.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ranktrace info - what is in a timeline: ranks, events, losses, clocks, bytes. No more is analysed
- * than the clocks of a run that did not come to store it, so it also tells what a broken or unfinished
- * file still holds.
+ * than the clocks of a run that did not come to store it, so it also tells what a broken or
+ * unfinished file still holds.
  */
 #include <inttypes.h>
 #include <stdbool.h>

@@ -15,8 +15,8 @@ enum rkt_status rkt_info_text(const char *path, const struct rkt_store_reader *r
                               struct rkt_error *err);
 
 /*
- * {"file", "run", "health", "shards", "totals", "sources"}: numbers as they are, times in ns; fields are
- * added, never changed.
+ * {"file", "run", "health", "shards", "totals", "sources"}: numbers as they are, times in ns;
+ * fields are added, never changed.
  */
 enum rkt_status rkt_info_json(const char *path, const struct rkt_store_reader *reader,
                               const struct rkt_timeline_info *info, FILE *out,

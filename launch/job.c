@@ -35,7 +35,8 @@ static void await_order(const struct rkt_job_config *config, int hold_fd,
                 "reason=\"%s\"", err.text);
 }
 
-/* Looked up here: the job would wait as long for the name, and nobody else waits for this process. */
+/* Looked up here: the job would wait as long for the name, and nobody else waits for this
+ * process. */
 static const char *host_to_use(const struct rkt_hold_master *master)
 {
     return master->address[0] && !rkt_host_is_known(master->host) ? master->address : master->host;

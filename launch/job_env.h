@@ -9,7 +9,8 @@
  *
  *  - set only where unset: RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR
  *    MASTER_PORT, CUDA_INJECTION64_PATH, NCCL_PROFILER_PLUGIN, NVTX_INJECTION64_PATH
- *  - set always: RANKTRACE_SOCKET, RANKTRACE_LIBRARY; RANKTRACE_SYNC_LINES where it is off; and the torch hook's folder goes in front of PYTHONPATH
+ *  - set always: RANKTRACE_SOCKET, RANKTRACE_LIBRARY; RANKTRACE_SYNC_LINES where it is off; and the
+ *    torch hook's folder goes in front of PYTHONPATH
  *  - removed, where our sidecar is an MPI process: what would make a second MPI in the job
  *    attach to ours (PMIX_*, PMI_*, OMPI_MCA_orte_*, OMPI_MCA_ess_*)
  *

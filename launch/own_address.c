@@ -8,7 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Of RFC 5737 and RFC 3849, for documents: nobody has them, and the way there is the default route. */
+/* Of RFC 5737 and RFC 3849, for documents: nobody has them, and the way there is the default
+ * route. */
 #define FAR_IPV4 "192.0.2.1"
 #define FAR_IPV6 "2001:db8::1"
 #define ANY_PORT 9

@@ -32,7 +32,8 @@ struct rkt_rank_env {
 /* The value of `name` in `env` (NULL-terminated NAME=VALUE texts), or NULL. */
 const char *rkt_env_get(char *const *env, const char *name);
 
-/* Of a NAME=value text: by such a variable MPI_Init would find the other ranks, and attach to them. */
+/* Of a NAME=value text: by such a variable MPI_Init would find the other ranks, and attach to
+ * them. */
 bool rkt_env_is_for_mpi(const char *text);
 
 /* RKT_ERR_INVALID: a variable of the launcher holds no number, or one out of range. */

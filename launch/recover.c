@@ -13,8 +13,8 @@
 /* ---- frames of spools ---- */
 
 /*
- * A frame that a spool has. Source and seq alone do not tell: rank 0 gave numbers of its own to what it
- * said of a rank that it took for lost, and the rank went on counting.
+ * A frame that a spool has. Source and seq alone do not tell: rank 0 gave numbers of its own to
+ * what it said of a rank that it took for lost, and the rank went on counting.
  */
 struct spooled {
     uint64_t key; /* source and seq */
@@ -248,8 +248,9 @@ static uint64_t run_id_of(const struct merge *merge, size_t i)
 }
 
 /*
- * Of another run than the first file that says of which it is. One that a folder had too is left out; one
- * that was named, or of which nothing better says which run is meant, is for the user to decide.
+ * Of another run than the first file that says of which it is. One that a folder had too is left
+ * out; one that was named, or of which nothing better says which run is meant, is for the user to
+ * decide.
  */
 static enum rkt_status refuse_run(struct merge *merge, size_t first, size_t i,
                                   struct rkt_error *err)

@@ -5,11 +5,12 @@
 /*
  * recover - what is whole in a broken timeline, and in spools beside it, as one clean timeline.
  *
- * A timeline with shards becomes one file. Frames are copied as they are. One that is in several files goes in once; the END that rank 0
- * wrote for a rank it had lost gives way to the rank's own, where a spool has that.
+ * A timeline with shards becomes one file. Frames are copied as they are. One that is in several
+ * files goes in once; the END that rank 0 wrote for a rank it had lost gives way to the rank's own,
+ * where a spool has that.
  *
- * One file holds one run: where two have an id, it is the same. A spool without one (its sidecar never heard
- * of rank 0, or is older than these ids) is taken.
+ * One file holds one run: where two have an id, it is the same. A spool without one (its sidecar
+ * never heard of rank 0, or is older than these ids) is taken.
  *
  * Memory:  16 bytes per frame of the spools, and one frame. Threads: one.
  */
@@ -28,10 +29,10 @@ struct rkt_recover_counts {
 };
 
 /*
- * `output` appears whole or not at all. The files are sorted, and those that are not taken say why: they
- * cannot be read, or were found in a folder and are of another run than its timeline. RKT_ERR_INVALID:
- * `output` is one of the files, or of their shards, or files are of several runs. Another error: none
- * can be read.
+ * `output` appears whole or not at all. The files are sorted, and those that are not taken say why:
+ * they cannot be read, or were found in a folder and are of another run than its timeline.
+ * RKT_ERR_INVALID: `output` is one of the files, or of their shards, or files are of several runs.
+ * Another error: none can be read.
  */
 enum rkt_status rkt_recover(struct rkt_recover_files *files, const char *output,
                             struct rkt_recover_counts *counts_out, struct rkt_error *err);

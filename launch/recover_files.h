@@ -36,13 +36,14 @@ struct rkt_recover_files {
 };
 
 /*
- * Add the timeline, shards and spools of a folder, or `path` itself. Files of a folder without a byte are
- * none. RKT_ERR_IO: there is nothing of the kind.
+ * Add the timeline, shards and spools of a folder, or `path` itself. Files of a folder without a
+ * byte are none. RKT_ERR_IO: there is nothing of the kind.
  */
 enum rkt_status rkt_recover_files_add(struct rkt_recover_files *files, const char *path,
                                       struct rkt_error *err);
 
-/* Timelines first, then shards, then spools; of each kind those that are named first, others by name. */
+/* Timelines first, then shards, then spools; of each kind those that are named first, others by
+ * name. */
 void rkt_recover_files_sort(struct rkt_recover_files *files);
 
 void rkt_recover_files_release(struct rkt_recover_files *files);

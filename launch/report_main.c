@@ -2,8 +2,8 @@
 /*
  * ranktrace report - reads a timeline and says how well the job scales, and what holds it up.
  *
- * Needs neither MPI nor CUDA. A timeline that was not closed is read as far as it goes. Built a second
- * time with MPI (RKT_REPORT_MPI): what a process of several that mpirun started becomes.
+ * Needs neither MPI nor CUDA. A timeline that was not closed is read as far as it goes. Built a
+ * second time with MPI (RKT_REPORT_MPI): what a process of several that mpirun started becomes.
  *
  * Only rank 0 of those that make a report together, the lead, writes to anything.
  */

@@ -18,7 +18,8 @@ struct rkt_run_dir {
     char socket_path[RKT_SOCKET_PATH_BYTES];
 };
 
-/* `runtime_dir` (XDG_RUNTIME_DIR; NULL is fine) is used where it is absolute, short and writable. */
+/* `runtime_dir` (XDG_RUNTIME_DIR; NULL is fine) is used where it is absolute, short and
+ * writable. */
 enum rkt_status rkt_run_dir_create(const char *runtime_dir, struct rkt_run_dir *dir_out,
                                    struct rkt_error *err);
 

@@ -21,7 +21,8 @@ struct rkt_signals {
     struct sigaction child;
 };
 
-/* What a launcher, a batch system or a person sends to a job: it is the job's, who gets it as well. */
+/* What a launcher, a batch system or a person sends to a job: it is the job's, who gets it as
+ * well. */
 bool rkt_signal_is_sent(int signal_number);
 
 /* SIGCHLD, and what is sent: blocked, and read from fd. */

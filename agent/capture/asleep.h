@@ -9,14 +9,14 @@
  *     thread was ready and had no core
  *
  * What other threads compute meanwhile counts, since the thread may wait for just that (as for the
- * threads of a parallel loop). So it slept that long at least. What the kernel has not yet booked of
- * a thread that runs on another core is missing: one tick, some ms.
+ * threads of a parallel loop). So it slept that long at least. What the kernel has not yet booked
+ * of a thread that runs on another core is missing: one tick, some ms.
  *
  * Threads: any, for itself. errno is kept.
- * Cost:    about 0.3 us for begin and for end. Where 1 ms or more went by without computing since the
- *          last look, a look at a file of /proc: some us. It is opened and closed, as the job may
- *          close any descriptor that is kept open. Where it cannot be read nothing is known, and it
- *          is not asked for again.
+ * Cost:    about 0.3 us for begin and for end. Where 1 ms or more went by without computing since
+ *          the last look, a look at a file of /proc: some us. It is opened and closed, as the job
+ *          may close any descriptor that is kept open. Where it cannot be read nothing is known,
+ *          and it is not asked for again.
  */
 
 #include <stdbool.h>
@@ -48,7 +48,8 @@ void rkt_asleep_begin(struct rkt_asleep *thread, uint64_t now_ns, struct rkt_asl
 uint64_t rkt_asleep_end(struct rkt_asleep *thread, const struct rkt_asleep_begin *begin,
                         uint64_t now_ns);
 
-/* The time for a core in the text of a schedstat file ("cpu_ns waited_ns slices"); false: other text. */
+/* The time for a core in the text of a schedstat file ("cpu_ns waited_ns slices"); false: other
+ * text. */
 bool rkt_asleep_parse(const char *text, uint64_t *waited_ns);
 
 #endif

@@ -60,8 +60,8 @@ struct rkt_capture *rkt_capture_get(enum rkt_capture_bit source);
 bool rkt_capture_is_starting(void);
 
 /*
- * Likewise, but a start that another thread is making is waited for: for what happens once and must not be
- * missed, as the making of a communicator, of which several are made at the same time.
+ * Likewise, but a start that another thread is making is waited for: for what happens once and must
+ * not be missed, as the making of a communicator, of which several are made at the same time.
  */
 struct rkt_capture *rkt_capture_wait(enum rkt_capture_bit source);
 

@@ -43,7 +43,8 @@ static bool change(struct rkt_cupti_buffers *buffers, size_t at, uint8_t from, e
                                                    memory_order_relaxed, memory_order_relaxed);
 }
 
-/* The pages that hold nothing but this block. It stays zeroed where it was, if they are given up. */
+/* The pages that hold nothing but this block. It stays zeroed where it was, if they are given
+ * up. */
 static void advise(const struct rkt_cupti_buffers *buffers, uint8_t *block, int advice)
 {
     size_t in_page = (uintptr_t)block % buffers->page_bytes;
@@ -117,7 +118,8 @@ uint8_t *rkt_cupti_buffers_take(struct rkt_cupti_buffers *buffers, size_t *bytes
     return buffers->discard;
 }
 
-/* False: it is none of the pool, or no longer. Rare enough for a walk: once for thousands of records. */
+/* False: it is none of the pool, or no longer. Rare enough for a walk: once for thousands of
+ * records. */
 static bool find(const struct rkt_cupti_buffers *buffers, const uint8_t *buffer, size_t *at_out)
 {
     for (size_t at = 0; buffer && at < RKT_CUPTI_BUFFER_COUNT; at++) {

@@ -6,8 +6,8 @@
  * cupti_buffers - the memory that CUPTI fills with activity records.
  *
  * Threads: any; no locks, since take runs on a thread of the job inside a launch. trim by one.
- * Memory:  at most buffer_count x buffer_bytes + discard_bytes = 48 x 256 KiB + 64 KiB, and what was
- *          lost (below). In use, and so touched, are
+ * Memory:  at most buffer_count x buffer_bytes + discard_bytes = 48 x 256 KiB + 64 KiB, and what
+ *          was lost (below). In use, and so touched, are
  *
  *              threads x buffer_bytes      each producing thread fills one (CUPTI before 13.0: each
  *                                          context does)
@@ -20,10 +20,11 @@
  *          a burst touched goes back to the system later (trim).
  * Size:    small buffers stay in the cache while they are read and zeroed, and come back soon from
  *          threads that make few records. At 60,000 records a second 30 are asked for.
- * Lost:    what CUPTI held when another tool took its callbacks is given back to that tool, and never
- *          comes. Many tools free what they get; so each buffer is a block of malloc of its own.
- *          A lost one is replaced (retire) and not touched again: it may have been freed, or CUPTI
- *          may still write to it. If it was not, 256 KiB remain with it, 15 times a buffer at most.
+ * Lost:    what CUPTI held when another tool took its callbacks is given back to that tool, and
+ *          never comes. Many tools free what they get; so each buffer is a block of malloc of its
+ *          own. A lost one is replaced (retire) and not touched again: it may have been freed, or
+ *          CUPTI may still write to it. If it was not, 256 KiB remain with it, 15 times a buffer at
+ *          most.
  * Full:    take never fails. A dry pool hands out one shared buffer whose content is worth
  *          nothing, as several threads may write there; is_readable says so. (Another tool that
  *          frees that one would free it as often as it gets it: no defence.)

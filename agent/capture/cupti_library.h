@@ -30,7 +30,8 @@ struct rkt_cupti_library {
     __typeof__(&cuptiGetStreamIdEx) stream_id;
 };
 
-/* False, with the reason, where there is no CUPTI, or one that lacks a call we cannot do without. */
+/* False, with the reason, where there is no CUPTI, or one that lacks a call we cannot do
+ * without. */
 bool rkt_cupti_library_open(struct rkt_cupti_library *library_out, const char **why_out);
 
 /* Before register_callbacks. Whether records will have the thread ids of gettid. */

@@ -5,8 +5,8 @@
 /*
  * nccl_event - from NCCL's start of an event to the record in the ring.
  *
- * An event goes out when NCCL stops it. A COLL or P2P that has ended is enqueued, not finished:
- * its end on the GPU is in the kernel's own record, which the KERNEL_LAUNCH event brackets by thread
+ * An event goes out when NCCL stops it. A COLL or P2P that has ended is enqueued, not finished: its
+ * end on the GPU is in the kernel's own record, which the KERNEL_LAUNCH event brackets by thread
  * and time. What follows an operation (channels of its kernel, network work) comes after its stop,
  * on NCCL's progress thread, and takes from it what it belongs to.
  *
@@ -22,8 +22,8 @@
 #include "common/event.h"
 
 /* Whether an event of this type (enum rkt_nccl_event) would be taken now: in a window, and of the
- * level that was asked for. NCCL may offer others: a parent of a wanted one, or what it was told to by
- * someone else. */
+ * level that was asked for. NCCL may offer others: a parent of a wanted one, or what it was told to
+ * by someone else. */
 bool rkt_nccl_event_is_wanted(uint64_t type);
 
 /* An event without its stamps: of this kind and type, all else unknown. */
@@ -39,8 +39,8 @@ void *rkt_nccl_event_start(struct rkt_nccl_comm *comm, const struct rkt_event *e
 void rkt_nccl_event_stop(void *handle);
 
 /*
- * An event enters a state. `state` is NCCL's number, `argument` what came with it: the device's time
- * at which a channel ended, or the bytes that a step has moved so far.
+ * An event enters a state. `state` is NCCL's number, `argument` what came with it: the device's
+ * time at which a channel ended, or the bytes that a step has moved so far.
  */
 void rkt_nccl_event_state(void *handle, int state, uint64_t argument);
 

@@ -37,7 +37,8 @@ struct rkt_nccl_source {
     _Atomic bool is_open;
     _Atomic bool has_plugin; /* NCCL has told us of a communicator */
     /* Guards the list, and the masks of NCCL against a communicator's end, for a few stores: NCCL
-     * may be unmapped after that. Taken by init, finalize and a window's edge, never for an event. */
+     * may be unmapped after that. Taken by init, finalize and a window's edge, never for an
+     * event. */
     pthread_mutex_t mask_lock;
     struct rkt_nccl_comm *comms; /* all that ever were */
 };

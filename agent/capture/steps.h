@@ -10,8 +10,8 @@
  * Sources: ranktrace_step(), or, where the config names a step range, the ranges whose names begin
  *          so. Then ranktrace_step() does nothing: who named a range said what a step is, and the
  *          torch hook's guess must not be mixed with it.
- * Threads: any. A step range counts only on the thread that first pushed one, outermost only; when that
- *          thread has ended, on the first one that pushes one after it.
+ * Threads: any. A step range counts only on the thread that first pushed one, outermost only; when
+ *          that thread has ended, on the first one that pushes one after it.
  * Memory:  all of it is taken in create.
  */
 

@@ -7,14 +7,14 @@
  *
  *     step begins, flush thread, marks -> [window] -> cupti_source, nccl_source; WINDOW events
  *
- * While it is closed CUPTI's kinds are off, NCCL is asked for nothing, and ranges, marks and buckets
- * that end then are not kept. Steps are: windows are given in them.
+ * While it is closed CUPTI's kinds are off, NCCL is asked for nothing, and ranges, marks and
+ * buckets that end then are not kept. Steps are: windows are given in them.
  *
  * Switching takes CUPTI some milliseconds, in the step that begins; each edge is an event with that
  * step's start. What was launched while it was open is kept, whenever its record comes.
  *
- * Threads: begin_step by the thread that marks; tick by the flush thread; look and is_tracing by any.
- *          begin_step waits while tick switches, which is once in a process without steps.
+ * Threads: begin_step by the thread that marks; tick by the flush thread; look and is_tracing by
+ *          any. begin_step waits while tick switches, which is once in a process without steps.
  * Memory:  taken in create.
  */
 
@@ -47,7 +47,8 @@ void rkt_window_tick(struct rkt_capture *capture);
 /* Whether what happens now is recorded; true in a warm-up too. */
 bool rkt_window_is_tracing(const struct rkt_window *window);
 
-/* rkt_threads_stamp where the window is open; elsewhere the event gets its thread, and is not kept. */
+/* rkt_threads_stamp where the window is open; elsewhere the event gets its thread, and is not
+ * kept. */
 bool rkt_window_stamp(struct rkt_capture *capture, struct rkt_event *event);
 
 #endif

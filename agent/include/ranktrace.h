@@ -13,7 +13,8 @@
  * Time:    stamps are CLOCK_MONOTONIC_RAW, taken inside the call.
  * Names:   copied; at most 65,535 bytes. Use few different ones: each is kept once.
  * Cost:    about 0.1 us a mark, no system call. In a process without a GPU a phase asks the kernel
- *          how much it computed: about 0.3 us at either end, some us more where it slept 1 ms or more.
+ *          how much it computed: about 0.3 us at either end, some us more where it slept 1 ms or
+ *          more.
  */
 
 #include <stdint.h>

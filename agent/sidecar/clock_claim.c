@@ -8,12 +8,14 @@
 #include "agent/sidecar/clock_state.h"
 
 #define S UINT64_C(1000000000)
-/* What the kernel adds each second, by its own count, which runs up to 500 ppm faster or slower than ours. */
+/* What the kernel adds each second, by its own count, which runs up to 500 ppm faster or slower
+ * than ours. */
 #define GROWS_NS_PER_S 500000u
 #define PERMILLE 1000u
 #define SLOWER_PERMILLE 999u
 
-/* The largest error now, beside what the kernel alone would have made of it since the look that is watched. */
+/* The largest error now, beside what the kernel alone would have made of it since the look that is
+ * watched. */
 static bool is_steered(struct rkt_clock_claimant *claimant, uint64_t now_ns,
                        const struct rkt_event_clock_state *state)
 {

@@ -5,14 +5,15 @@
 /*
  * clock_claim - within which limits this node's REALTIME is true time, by the site's word.
  *
- * The kernel does not know how well a PTP daemon steers: phc2sys tells it that the error is 0, to keep it from
- * growing. So nothing is claimed unless the user says how far from true time REALTIME is at most. What
- * the kernel can tell is that nobody steers (any more); then nothing is claimed either:
+ * The kernel does not know how well a PTP daemon steers: phc2sys tells it that the error is 0, to
+ * keep it from growing. So nothing is claimed unless the user says how far from true time REALTIME
+ * is at most. What the kernel can tell is that nobody steers (any more); then nothing is claimed
+ * either:
  *
  *  - STA_UNSYNC is set, or the kernel does not say;
  *  - more than the bound is still to be corrected;
- *  - nobody has steered for RKT_CLOCK_CLAIM_STALE_NS. The kernel itself adds 500 us to the largest error
- *    each second; a daemon that steers sets it to less.
+ *  - nobody has steered for RKT_CLOCK_CLAIM_STALE_NS. The kernel itself adds 500 us to the largest
+ *    error each second; a daemon that steers sets it to less.
  *
  * Threads: one.
  */
@@ -35,7 +36,8 @@ struct rkt_clock_claimant {
     uint64_t steered_ns; /* when that was seen last; 0: never */
 };
 
-/* Once per RKT_CLOCK_CLAIM_EVERY_NS, or a little less often; false: there is nothing to claim now, and nothing is written. */
+/* Once per RKT_CLOCK_CLAIM_EVERY_NS, or a little less often; false: there is nothing to claim now,
+ * and nothing is written. */
 bool rkt_clock_claimant_step(struct rkt_clock_claimant *claimant, uint64_t now_ns,
                              struct rkt_event *claim_out);
 

@@ -12,7 +12,8 @@
 #define SILENT_BURSTS_MAX 3u
 #define REFERENCE_RANK 0
 
-/* One whom this clock is measured against. Its rank is also its sidecar's source (run_message.h). */
+/* One whom this clock is measured against. Its rank is also its sidecar's source
+ * (run_message.h). */
 struct edge {
     int rank;
     struct rkt_clock_schedule schedule;
@@ -210,8 +211,8 @@ static void end_burst(struct rkt_clock_probe *probe, struct rkt_error *err)
 }
 
 /*
- * Where other processes take all cores, the other side may not get its turn within a burst. A late answer
- * makes a wide exchange: better than none, so it is waited for as long as there is no other.
+ * Where other processes take all cores, the other side may not get its turn within a burst. A late
+ * answer makes a wide exchange: better than none, so it is waited for as long as there is no other.
  */
 static void run_burst(struct rkt_clock_probe *probe, struct rkt_error *err)
 {

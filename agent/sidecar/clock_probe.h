@@ -10,10 +10,10 @@
  * sides spin, RKT_BURST_SPIN_NS at most; stamps are taken right beside the transport's calls.
  *
  * Schedule: three bursts at the start, then one each ten seconds where rank 0 asked for it, three
- * at the end (clock_schedule.h). With a parent, all that is done with it; and with rank 0 likewise, but
- * one in two minutes. A parent that leaves three bursts in a row unanswered is given up: rank 0 takes its
- * place. While no burst has had an exchange, the answer to the first PING is
- * awaited longer, without spinning.
+ * at the end (clock_schedule.h). With a parent, all that is done with it; and with rank 0 likewise,
+ * but one in two minutes. A parent that leaves three bursts in a row unanswered is given up: rank 0
+ * takes its place. While no burst has had an exchange, the answer to the first PING is awaited
+ * longer, without spinning.
  *
  * Threads: one.
  */

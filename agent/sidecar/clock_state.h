@@ -5,9 +5,9 @@
 /*
  * clock_state - what this node's clocks run on, and what steers REALTIME.
  *
- * CUPTI stamps in REALTIME, and whoever compares a timeline with other logs does so by REALTIME. Each
- * ten seconds the kernel is asked what NTP or PTP has told it, which takes no privilege. That is
- * recorded and shown; no alignment is computed from it, as it is a claim (common/doc/clocks.md).
+ * CUPTI stamps in REALTIME, and whoever compares a timeline with other logs does so by REALTIME.
+ * Each ten seconds the kernel is asked what NTP or PTP has told it, which takes no privilege. That
+ * is recorded and shown; no alignment is computed from it, as it is a claim (common/doc/clocks.md).
  *
  * Threads: any; no state.
  */

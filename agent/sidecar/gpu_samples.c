@@ -34,7 +34,8 @@ struct rkt_gpu_samples {
     struct rkt_gpu_library library;
     struct gpu gpus[RKT_GPUS_MAX];
 
-    /* guards all below; held for moments, never in a call of NVML, so that the sidecar is not held */
+    /* guards all below; held for moments, never in a call of NVML, so that the sidecar is not
+     * held */
     pthread_mutex_t lock;
     pthread_cond_t has_news;
     uint32_t gpu_count;

@@ -3,16 +3,16 @@
 #define RKT_AGENT_SIDECAR_LINK_H
 
 /*
- * link - a sidecar's side of the run protocol: what it says to rank 0 and what it heard, and whether
- * the leader of its group lives.
+ * link - a sidecar's side of the run protocol: what it says to rank 0 and what it heard, and
+ * whether the leader of its group lives.
  *
  * Silence of RKT_LINK_SILENT_NS means that rank 0 is lost as far as waiting for it goes. It may
  * come back (a stalled disk holds it up too), so that nothing is thrown away for it before the
  * job's end.
  *
- * Where WELCOME named a leader, that gets a heartbeat each second and answers it. One that is silent
- * for RKT_LINK_LEADER_SILENT_NS while rank 0 is not is lost, for good: frames go to rank 0 then. Only
- * time in which we listened counts: who was stopped itself knows nothing of others.
+ * Where WELCOME named a leader, that gets a heartbeat each second and answers it. One that is
+ * silent for RKT_LINK_LEADER_SILENT_NS while rank 0 is not is lost, for good: frames go to rank 0
+ * then. Only time in which we listened counts: who was stopped itself knows nothing of others.
  *
  * Threads: one.
  */

@@ -3,8 +3,8 @@
 #define RKT_AGENT_SIDECAR_OWN_SOURCE_H
 
 /*
- * own_source - what a sidecar records itself: clock pairs, exchanges and states, losses of sending, and
- * what CPU time it takes (on rank 0 the aggregator is in it).
+ * own_source - what a sidecar records itself: clock pairs, exchanges and states, losses of sending,
+ * and what CPU time it takes (on rank 0 the aggregator is in it).
  *
  * Threads: one.
  */

@@ -7,8 +7,8 @@
  *
  * Asking every 0.1 ms costs 7 % of a core, every 20 ms 0.4 %. So the sleep doubles while there is
  * nothing to do, and falls back when there is; filling rings cut it by how full they were. An
- * acknowledgement may be long in coming, where rank 0 stands still: it is asked for every 5 ms (1 % of a
- * core). Pure.
+ * acknowledgement may be long in coming, where rank 0 stands still: it is asked for every 5 ms (1 %
+ * of a core). Pure.
  *
  * Threads: one.
  */

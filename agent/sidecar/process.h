@@ -46,8 +46,8 @@ enum rkt_status rkt_process_drain(struct rkt_process *process, bool drops_freque
                                   struct rkt_error *err);
 
 /*
- * The step that it is in; false when it marks none or is gone. Whether its capture window is open, as
- * far as its events tell. An order on that window.
+ * The step that it is in; false when it marks none or is gone. Whether its capture window is open,
+ * as far as its events tell. An order on that window.
  */
 bool rkt_process_step(const struct rkt_process *process, uint64_t *step_out);
 bool rkt_process_is_window_open(const struct rkt_process *process);
@@ -88,8 +88,9 @@ enum rkt_status rkt_process_set_role(struct rkt_process *process, enum rkt_sourc
                                      struct rkt_error *err);
 
 /*
- * The END frame. RKT_AGAIN: the sink has no room, all is as before. Afterwards only the calls above that ask and destroy are allowed. The region is
- * given back. reason, exit_code and signal_number of *end are the caller's.
+ * The END frame. RKT_AGAIN: the sink has no room, all is as before. Afterwards only the calls above
+ * that ask and destroy are allowed. The region is given back. reason, exit_code and signal_number
+ * of *end are the caller's.
  */
 enum rkt_status rkt_process_end(struct rkt_process *process, struct rkt_end_info *end,
                                 struct rkt_error *err);

@@ -90,7 +90,8 @@ static bool is_of_same_rank(const struct rkt_process *a, const struct rkt_proces
            x->restart_count == y->restart_count;
 }
 
-/* The process that is main among those of the same rank: the earliest of those nobody is ahead of. */
+/* The process that is main among those of the same rank: the earliest of those nobody is ahead
+ * of. */
 static bool is_main(const struct rkt_process_set *set, size_t index)
 {
     const struct rkt_process *process = set->processes[index];

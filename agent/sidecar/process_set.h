@@ -86,8 +86,9 @@ enum rkt_status rkt_process_set_sample(struct rkt_process_set *set, struct rkt_g
 size_t rkt_process_set_live_count(const struct rkt_process_set *set);
 
 /*
- * END for all that have none. RKT_AGAIN: some have none yet, as the sink has no room. Where no process ever connected, and the job's rank is known, a
- * source is made that says so: with an END and nothing else.
+ * END for all that have none. RKT_AGAIN: some have none yet, as the sink has no room. Where no
+ * process ever connected, and the job's rank is known, a source is made that says so: with an END
+ * and nothing else.
  */
 enum rkt_status rkt_process_set_end(struct rkt_process_set *set, const struct rkt_job_end *job,
                                     struct rkt_error *err);

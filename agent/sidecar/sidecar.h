@@ -16,7 +16,8 @@
  *          FLUSHING  until rank 0 has written all
  *          WAITING   until rank 0 says LEAVE: its file and its report are done
  *
- * Threads: one; beside it that of gpu_samples.h, which touches nothing else. Waiting: step never blocks (accepting a process may take 100 ms); wait sleeps.
+ * Threads: one; beside it that of gpu_samples.h, which touches nothing else. Waiting: step never
+ *          blocks (accepting a process may take 100 ms); wait sleeps.
  * Memory:  regions, a batch per source, kind and clock, and the send queue.
  */
 

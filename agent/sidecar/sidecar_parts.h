@@ -3,8 +3,8 @@
 #define RKT_AGENT_SIDECAR_SIDECAR_PARTS_H
 
 /*
- * sidecar_parts - the inside of a sidecar, for sidecar.c (what comes and goes) and sidecar_phases.c (when it
- * goes on to the next phase, sidecar.h) alone.
+ * sidecar_parts - the inside of a sidecar, for sidecar.c (what comes and goes) and sidecar_phases.c
+ * (when it goes on to the next phase, sidecar.h) alone.
  */
 
 #include <stdbool.h>

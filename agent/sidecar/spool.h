@@ -10,8 +10,8 @@
  *
  * First in, first out. The file is made with the first frame and removed with the spool, unless
  * something in it was never acknowledged: then it stays, and `ranktrace recover` finds it. It is
- * frames and nothing else, so any reader of timelines reads it. A head, a frame that says of which run
- * they are, stays before them for as long as the file is there.
+ * frames and nothing else, so any reader of timelines reads it. A head, a frame that says of which
+ * run they are, stays before them for as long as the file is there.
  *
  * Memory:  8 bytes per frame that is in it. Disk: what is not acknowledged, up to the limit, and up
  *          to RKT_SPOOL_PUNCH_BYTES more.

@@ -3,7 +3,8 @@
 #define RKT_ANALYSIS_IMPORT_JSON_DAMAGE_H
 
 /*
- * json_damage - the account of what of a JSON text could not be read, or why none of it. Threads: as the stats.
+ * json_damage - the account of what of a JSON text could not be read, or why none of it. Threads:
+ * as the stats.
  */
 
 #include <stddef.h>

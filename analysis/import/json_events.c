@@ -244,8 +244,8 @@ static enum rkt_status read_piece(struct rkt_json_reading *reading, size_t cut)
     return RKT_OK;
 }
 
-/* Events up to the cut, or to what is none. More text is fetched only then, as without forms: what is
- * damaged is mostly looked at in the same windows. */
+/* Events up to the cut, or to what is none. More text is fetched only then, as without forms: what
+ * is damaged is mostly looked at in the same windows. */
 static enum rkt_status read_window(struct rkt_json_reading *reading, size_t cut)
 {
     struct rkt_json_window *window = &reading->window;

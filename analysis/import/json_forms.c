@@ -173,7 +173,8 @@ static inline bool has_literal(const struct node *node, const char *text)
     return (rkt_block_same(text, literal) | node->tail_others) == 0xffff;
 }
 
-/* From behind the literal to behind the value; NULL: it is another. The most frequent ones first. */
+/* From behind the literal to behind the value; NULL: it is another. The most frequent ones
+ * first. */
 static inline const char *pass_value(const struct node *node, const char *at)
 {
     if (node->value_kind == VALUE_DIGITS)
@@ -193,8 +194,8 @@ static inline const char *pass_node(const struct node *node, const char *at)
 }
 
 /*
- * Another child than the first that goes on at `at`, and the end of its value; NULL: none. It becomes
- * the first: the next object is most often like one of the last.
+ * Another child than the first that goes on at `at`, and the end of its value; NULL: none. It
+ * becomes the first: the next object is most often like one of the last.
  */
 static struct node *find_child(struct node *parent, const char *at, const char **end_out)
 {

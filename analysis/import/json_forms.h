@@ -43,8 +43,8 @@ void rkt_json_forms_destroy(struct rkt_json_forms *forms);
 
 /*
  * The object that begins at `text`, behind which RKT_JSON_PADDING zeros or more text must be
- * readable. The visitor is asked about args and not given the object; its fields are the forms' own,
- * until the next call. False, and nothing else, where it is not written like a known one.
+ * readable. The visitor is asked about args and not given the object; its fields are the forms'
+ * own, until the next call. False, and nothing else, where it is not written like a known one.
  */
 bool rkt_json_forms_read(struct rkt_json_forms *forms, const char *text,
                          const struct rkt_json_object_visitor *visitor,

@@ -96,7 +96,8 @@ enum rkt_json_outcome rkt_json_parse_object(struct rkt_json_parser *parser, cons
                                             const struct rkt_json_object_visitor *visitor,
                                             size_t *end_out);
 
-/* Is all of `text` one object by JSON's rules? The parsers above pass over what nobody asked for. */
+/* Is all of `text` one object by JSON's rules? The parsers above pass over what nobody asked
+ * for. */
 bool rkt_json_is_object(struct rkt_json_parser *parser, const char *text, size_t len);
 
 #ifdef __cplusplus

@@ -77,7 +77,8 @@ static enum rkt_status pass_colon(struct reader *reader, char *c_out)
     return next_char(reader, c_out);
 }
 
-/* Where in the value at the place, which ends at `end`, events of the list begin; `end`: nowhere. */
+/* Where in the value at the place, which ends at `end`, events of the list begin; `end`:
+ * nowhere. */
 static size_t find_swallowed(const struct reader *reader, size_t end)
 {
     const struct rkt_json_window *window = &reader->reading.window;

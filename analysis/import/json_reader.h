@@ -12,9 +12,9 @@
  *          that does not parse is walked event by event, and text that only breaks JSON's
  *          rules for characters is repaired; so a bad byte costs the event that it is in. Memory
  *          does not grow with the file.
- * Damage:  what could not be read is counted and its first place kept; never passed over. Of damaged
- *          events in a row two may run together and count as one. Good JSON can be damage too:
- *          events that lie where none belong are taken out (json_swallowed).
+ * Damage:  what could not be read is counted and its first place kept; never passed over. Of
+ *          damaged events in a row two may run together and count as one. Good JSON can be damage
+ *          too: events that lie where none belong are taken out (json_swallowed).
  * Threads: one at a time.
  */
 
@@ -68,8 +68,8 @@ struct rkt_json_stats {
 };
 
 /*
- * Reads all of `source`. RKT_ERR_FORMAT: this is no JSON; the text says what it looks like. An error
- * of the handler ends the walk and is passed on. `window_bytes` 0: the usual.
+ * Reads all of `source`. RKT_ERR_FORMAT: this is no JSON; the text says what it looks like. An
+ * error of the handler ends the walk and is passed on. `window_bytes` 0: the usual.
  */
 enum rkt_status rkt_json_read(struct rkt_text_source *source, size_t window_bytes,
                               const struct rkt_json_handler *handler,

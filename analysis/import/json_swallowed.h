@@ -8,8 +8,8 @@
  * A bracket too many in one event and one too few in a later one make good JSON of both and of all
  * events between them, so the rules of JSON do not tell. What events look like does:
  *  - outside its args an event holds no other event;
- *  - a list in args, or beside the list of events, may be one of events (of another tracer, say), but
- *    then of nothing else. Damage leaves a piece of the damaged event in front, as it needs one
+ *  - a list in args, or beside the list of events, may be one of events (of another tracer, say),
+ *    but then of nothing else. Damage leaves a piece of the damaged event in front, as it needs one
  *    before the comma that every event of the list follows.
  * An event here is an object with a "ph" of one character and a "name" or "ts". So a value of
  * events alone is taken as it is: those of a trace that damage wraps in args of its own making,

@@ -167,8 +167,8 @@ static bool list_behind(const char *text, size_t len, size_t at, struct rkt_json
 }
 
 /*
- * Looks at each I: operators have few of them, and memmem prepares itself anew for every operator. A
- * quote inside a text has a backslash before it, so what is found is a key, or a whole text.
+ * Looks at each I: operators have few of them, and memmem prepares itself anew for every operator.
+ * A quote inside a text has a backslash before it, so what is found is a key, or a whole text.
  */
 static void search_inputs(const char *text, size_t len, struct rkt_json_field *sizes,
                           struct rkt_json_field *types)

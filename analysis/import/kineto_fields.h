@@ -134,9 +134,9 @@ static inline bool rkt_kineto_equals(const struct rkt_json_field *field, const c
 bool rkt_kineto_equals_any_case(const struct rkt_json_field *field, const char *text);
 
 /*
- * What an operator says of its inputs, `[[32, 64], []]` and `["float", "Scalar"]`, also where its args
- * were passed over: these are then searched for both, which costs a fraction of reading them. False:
- * no sizes. A list that is not there has value NULL.
+ * What an operator says of its inputs, `[[32, 64], []]` and `["float", "Scalar"]`, also where its
+ * args were passed over: these are then searched for both, which costs a fraction of reading them.
+ * False: no sizes. A list that is not there has value NULL.
  */
 bool rkt_kineto_inputs(const struct rkt_kineto_fields *fields, struct rkt_json_field *sizes_out,
                        struct rkt_json_field *types_out);

@@ -3,7 +3,8 @@
 #define RKT_ANALYSIS_IMPORT_NSYS_H
 
 /*
- * nsys - what Nsight Systems recorded of one process, from its SQLite export, as events of a source.
+ * nsys - what Nsight Systems recorded of one process, from its SQLite export, as events of a
+ * source.
  *
  * Place:   nsys_table -> [nsys] -> source_writer.
  * Files:   an export may hold several processes, each of which is a rank: part 0 is the one on the
@@ -28,7 +29,8 @@
 /* Does the file begin as an SQLite file? */
 bool rkt_nsys_is_sqlite(const char *path);
 
-/* Processes in the file. RKT_ERR_FORMAT, without the file's name: it is no export of Nsight Systems. */
+/* Processes in the file. RKT_ERR_FORMAT, without the file's name: it is no export of Nsight
+ * Systems. */
 enum rkt_status rkt_nsys_count_parts(const char *path, size_t *count_out, struct rkt_error *err);
 
 enum rkt_status rkt_nsys_read(const char *path, size_t part, struct rkt_source_writer *writer,

@@ -42,8 +42,8 @@ bool rkt_rank_names_find(const struct rkt_rank_names *names, const char *path, u
 bool rkt_rank_of_file(const char *path, uint32_t *rank_out);
 
 /*
- * The host in "HOST_PID.TIME.pt.trace.json", as PyTorch's handler for TensorBoard names files; false
- * where the number before the first dot is not this process.
+ * The host in "HOST_PID.TIME.pt.trace.json", as PyTorch's handler for TensorBoard names files;
+ * false where the number before the first dot is not this process.
  */
 bool rkt_host_of_file(const char *path, uint64_t pid, char *host_out, size_t host_bytes);
 

@@ -6,10 +6,10 @@
  * text_map - a file's bytes where the kernel has them, not a copy of them.
  *
  * Place:   text_source -> [text_map] -> json_window.
- * Memory:  of the file's own pages; what is done with is given back (`forget`). A page that is written
- *          to becomes a copy, the file is never touched.
- * Faults:  where a file got shorter or cannot be read, the kernel sends a signal, not an error. It is
- *          caught: the place then reads as zeros, and `is_broken` says so.
+ * Memory:  of the file's own pages; what is done with is given back (`forget`). A page that is
+ *          written to becomes a copy, the file is never touched.
+ * Faults:  where a file got shorter or cannot be read, the kernel sends a signal, not an error. It
+ *          is caught: the place then reads as zeros, and `is_broken` says so.
  * Threads: any number of maps, each used by one thread at a time.
  */
 

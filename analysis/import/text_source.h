@@ -40,8 +40,9 @@ enum rkt_status rkt_text_source_read(struct rkt_text_source *source, char *buf, 
                                      size_t *len_out, struct rkt_error *err);
 
 /*
- * Instead of reading: all of a plain file from its first byte on. Who takes it says up to where he got
- * with every step. False: it is to be read. The caller closes the map; the source may be closed before.
+ * Instead of reading: all of a plain file from its first byte on. Who takes it says up to where he
+ * got with every step. False: it is to be read. The caller closes the map; the source may be closed
+ * before.
  */
 bool rkt_text_source_map(const struct rkt_text_source *source, struct rkt_text_map *map_out);
 void rkt_text_source_took(struct rkt_text_source *source, uint64_t end_byte);

@@ -32,7 +32,8 @@ enum rkt_status rkt_compare_write_text(const struct rkt_compare_report *report, 
 enum rkt_status rkt_compare_write_json(const struct rkt_compare_report *report, FILE *out,
                                        struct rkt_error *err);
 
-/* What a reader must know of a comparison or a series: the n-th, from 0 on; false behind the last. */
+/* What a reader must know of a comparison or a series: the n-th, from 0 on; false behind the
+ * last. */
 struct rkt_caution {
     char text[256];
 };

@@ -10,8 +10,8 @@
  *     ranks[*].run.gpu_util < 0.9          [*]: any of them; [3]: the fourth
  *
  * Place:   result, as JSON -> [fail_if] -> an exit code.
- * Rule:    a number that is null is not compared: the run is not at fault for what is not known. A name
- *          that the report does not have is the user's mistake. true and false are 1 and 0.
+ * Rule:    a number that is null is not compared: the run is not at fault for what is not known. A
+ *          name that the report does not have is the user's mistake. true and false are 1 and 0.
  * Threads: any; no state.
  */
 
@@ -34,8 +34,9 @@ enum rkt_status rkt_condition_parse(const char *text, struct rkt_condition *cond
                                     struct rkt_error *err);
 
 /*
- * *failed_out: some condition holds; each is a line in `out` with the first number that fails it, and
- * each whose numbers are all null is a line, too. RKT_ERR_INVALID: the report has no such number.
+ * *failed_out: some condition holds; each is a line in `out` with the first number that fails it,
+ * and each whose numbers are all null is a line, too. RKT_ERR_INVALID: the report has no such
+ * number.
  */
 enum rkt_status rkt_check_conditions(const struct rkt_result *result,
                                      const struct rkt_condition *conditions, size_t count,

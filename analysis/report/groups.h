@@ -3,8 +3,8 @@
 #define RKT_ANALYSIS_REPORT_GROUPS_H
 
 /*
- * groups - collectives of one func, size and number of ranks, within one host or between several, taken
- * together.
+ * groups - collectives of one func, size and number of ranks, within one host or between several,
+ * taken together.
  *
  * Threads: any; no state.
  */

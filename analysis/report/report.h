@@ -21,7 +21,8 @@
 #define RKT_REPORT_TOP 10
 #define RKT_REPORT_BUCKETS (1u << RKT_TABLE_COUNT) /* of a view's tables: gradient buckets */
 
-/* What of a result a person wants to see beside the page; JSON has everything. All zero: the page. */
+/* What of a result a person wants to see beside the page; JSON has everything. All zero: the
+ * page. */
 struct rkt_report_view {
     uint32_t tables;  /* bit i: the key table i (key_table.h); RKT_REPORT_BUCKETS */
     const char *sort; /* a column of theirs; NULL, or a table that lacks it: as it stands */

@@ -127,8 +127,8 @@ static struct rkt_cell cell_of(const struct page_table *page, const struct rkt_r
     return number_cell(value);
 }
 
-/* The rank with most of it, and by how much more than the median of the ranks that have it: "r3 +4%"; from ten
- * times as much on how many times: "r3 12x". */
+/* The rank with most of it, and by how much more than the median of the ranks that have it: "r3
+ * +4%"; from ten times as much on how many times: "r3 12x". */
 static struct rkt_cell most_of(const struct page_table *page, const struct rkt_row *row,
                                int64_t *room)
 {

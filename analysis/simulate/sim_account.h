@@ -17,8 +17,8 @@ struct rkt_sim_meeting {
     bool is_bucket;
 };
 
-/* All of the step but its optimizer, which runs beside no meeting: `log` has not got it yet, and its works are in
- * order. `meetings` are put in order. Adds to *truth. */
+/* All of the step but its optimizer, which runs beside no meeting: `log` has not got it yet, and
+ * its works are in order. `meetings` are put in order. Adds to *truth. */
 void rkt_sim_account(const struct rkt_sim_log *log, struct rkt_sim_meeting *meetings,
                      size_t meeting_count, struct rkt_sim_step *truth);
 

@@ -5,8 +5,8 @@
 /*
  * sim_align - the alignments that rank 0 would have stored at the end of a scenario's run.
  *
- * Of each burst it keeps what rank 0 would have, and makes of it what rank 0 would have made: so the
- * timeline says the same of its clocks as its own records do, to the last bit.
+ * Of each burst it keeps what rank 0 would have, and makes of it what rank 0 would have made: so
+ * the timeline says the same of its clocks as its own records do, to the last bit.
  *
  * Threads: one. Memory: two events per burst, and the tree's.
  */
@@ -30,8 +30,8 @@ enum rkt_status rkt_sim_align_keep(struct rkt_sim_align *align, uint32_t node,
                                    struct rkt_error *err);
 
 /*
- * Appends the alignments of all sources: source n is node n's sidecar, and those of `ranks_per_node` ranks
- * each follow behind all sidecars.
+ * Appends the alignments of all sources: source n is node n's sidecar, and those of
+ * `ranks_per_node` ranks each follow behind all sidecars.
  */
 enum rkt_status rkt_sim_align_write(const struct rkt_sim_align *align, uint32_t ranks_per_node,
                                     struct rkt_sim_output *output, struct rkt_error *err);

@@ -72,8 +72,8 @@ struct rkt_event rkt_sim_range_event(enum rkt_range_type type, struct rkt_sim_sp
 struct rkt_event rkt_sim_operator_event(enum rkt_sim_name name, enum rkt_sim_name inputs,
                                         uint32_t thread_id, struct rkt_sim_span span);
 
-/* Launch shapes of kernels: ids from 1 to the count, that of kernel `index` of a name as faults vary it; 0 where
- * they are not recorded. */
+/* Launch shapes of kernels: ids from 1 to the count, that of kernel `index` of a name as faults
+ * vary it; 0 where they are not recorded. */
 uint32_t rkt_sim_shape_count(const struct rkt_scenario *scenario);
 uint32_t rkt_sim_shape_id(const struct rkt_scenario *scenario, enum rkt_sim_name name,
                           uint32_t index, uint32_t variant);

@@ -3,8 +3,8 @@
 #define RKT_ANALYSIS_SIMULATE_SIM_IDLE_H
 
 /*
- * sim_idle - why the device of a made-up rank had nothing to do: metrics.md, "Idle", instant by instant
- * from the model, and shared with nothing that reads records.
+ * sim_idle - why the device of a made-up rank had nothing to do: metrics.md, "Idle", instant by
+ * instant from the model, and shared with nothing that reads records.
  *
  * Place:   sim_log -> [sim_idle] -> sim_truth.
  * Threads: one at a time; no state.
@@ -26,7 +26,8 @@ enum rkt_sim_idle_cause {
 /* "sync" */
 const char *rkt_sim_idle_name(enum rkt_sim_idle_cause cause);
 
-/* Adds up the gaps from from_ns to the last work by cause; puts the log's works in order of time. */
+/* Adds up the gaps from from_ns to the last work by cause; puts the log's works in order of
+ * time. */
 void rkt_sim_idle_sum(struct rkt_sim_log *log, int64_t from_ns,
                       int64_t by_cause_ns[RKT_SIM_IDLE_CAUSE_COUNT]);
 

@@ -48,8 +48,8 @@ static struct shape shape_of(const struct rkt_scenario *scenario, enum rkt_sim_c
                           scenario->stage_bytes};
 }
 
-/* Of a link in 1F1B, what fills the pipeline and empties it goes alone; the rest goes both ways at once
- * (sim_plan). */
+/* Of a link in 1F1B, what fills the pipeline and empties it goes alone; the rest goes both ways at
+ * once (sim_plan). */
 static uint32_t meeting_count(const struct rkt_scenario *scenario, enum rkt_sim_comm_kind kind,
                               uint32_t number)
 {
@@ -80,7 +80,8 @@ static uint32_t first_rank(const struct rkt_scenario *scenario, enum rkt_sim_com
     return kind == RKT_SIM_COMM_TENSOR ? number * scenario->tensor_ranks : number;
 }
 
-/* A ring moves 2 (n - 1) / n of an AllReduce's bytes, an AllToAll what is not a rank's own, a send all. */
+/* A ring moves 2 (n - 1) / n of an AllReduce's bytes, an AllToAll what is not a rank's own, a send
+ * all. */
 static int64_t transfer_ns(const struct rkt_scenario *scenario, enum rkt_sim_comm_kind kind,
                            uint64_t n, uint64_t all_bytes)
 {

@@ -14,8 +14,8 @@
  * A *meeting* is a collective, or a send with its receive: of one communicator, once a step.
  * Step n + 1 has the same meetings as step n.
  *
- * Experts: tokens are dealt out by one AllToAll, and come back by the next. Meetings 2k and 2k + 1 of a
- * communicator have the same loads; both take as long as the expert that has most.
+ * Experts: tokens are dealt out by one AllToAll, and come back by the next. Meetings 2k and 2k + 1
+ * of a communicator have the same loads; both take as long as the expert that has most.
  *
  * Threads: any, once made. Memory: some 50 bytes per communicator.
  */

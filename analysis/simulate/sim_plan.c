@@ -183,8 +183,8 @@ static void add_backwards(struct planner *planner, uint32_t begin)
     }
 }
 
-/* A forward, then the backward that is `ahead` before it; what goes to a neighbour and what comes from
- * it for the next are exchanged. */
+/* A forward, then the backward that is `ahead` before it; what goes to a neighbour and what comes
+ * from it for the next are exchanged. */
 static void add_pairs(struct planner *planner, uint32_t ahead)
 {
     uint32_t count = planner->scenario->micro_batches;
@@ -257,8 +257,8 @@ enum rkt_status rkt_sim_plan_init(struct rkt_sim_plan *plan, const struct rkt_si
     find_comms(&planner, layout, rank);
     for (int lane = 0; lane < RKT_SIM_LANE_COUNT; lane++)
         part_count += planner.comms[lane] ? planner.comms[lane]->meeting_count : 0;
-    /* kernels end where a part is posted, or with a micro-batch; a part is posted and joined twice at most,
-     * and stands before experts */
+    /* kernels end where a part is posted, or with a micro-batch; a part is posted and joined twice
+     * at most, and stands before experts */
     piece_count = part_count + 2 * (size_t)layout->scenario->micro_batches;
     plan->parts = calloc(part_count + 1, sizeof(*plan->parts));
     plan->ops = calloc(piece_count + 4 * part_count + 4, sizeof(*plan->ops));

@@ -5,15 +5,15 @@
 /*
  * sim_plan - what a rank does in a step, one thing after the other.
  *
- * Stage 1 of 3 with four micro-batches (F, B: forward and backward of a micro-batch; < and > are what it
- * receives and sends):
+ * Stage 1 of 3 with four micro-batches (F, B: forward and backward of a micro-batch; < and > are
+ * what it receives and sends):
  *
  *     all forwards first     <F0> <F1> <F2> <F3>   <B0> <B1> <B2> <B3>
  *     1F1B                   <F0> <F1 <>B0>< F2 <>B1>< F3 <>B2> <B3>       <> is one exchange, both ways
  *
- * Before its first backward a stage runs as many forwards as there are stages after it, and one more. With
- * experts there are two AllToAlls, and their kernels between them, behind each piece of forward and
- * before each piece of backward.
+ * Before its first backward a stage runs as many forwards as there are stages after it, and one
+ * more. With experts there are two AllToAlls, and their kernels between them, behind each piece of
+ * forward and before each piece of backward.
  *
  * Threads: any, once made. Memory: some 60 bytes per meeting.
  */

@@ -119,7 +119,8 @@ static uint32_t shape_variant(const struct rkt_sim_rank *sim)
     return changing > 0 ? sim->step % (uint32_t)changing : 0;
 }
 
-/* Kernel `index` of a name, launched from where the host is; it waits while too many launches are pending. */
+/* Kernel `index` of a name, launched from where the host is; it waits while too many launches are
+ * pending. */
 static void launch(struct rkt_sim_rank *sim, enum rkt_sim_name name, uint32_t index,
                    int64_t length_ns)
 {

@@ -7,14 +7,16 @@
  *
  * Every rank is run again, with the ends of its collectives known, and stamped by its node's
  * clocks; each node has a sidecar source with clock pairs and, but for the reference, exchanges.
- * Alignments are stored as rank 0 would have made them of these exchanges (sim_align.h), which is not the truth.
+ * Alignments are stored as rank 0 would have made them of these exchanges (sim_align.h), which is
+ * not the truth.
  *
  * Memory:  one rank's batches. Threads: one.
  */
 
 #include "analysis/simulate/sim_run.h"
 
-/* RKT_ERR_INVALID: a file is there that the sharded store of this scenario would replace beside `path`. */
+/* RKT_ERR_INVALID: a file is there that the sharded store of this scenario would replace beside
+ * `path`. */
 enum rkt_status rkt_sim_store_check(const struct rkt_scenario *scenario, const char *path,
                                     struct rkt_error *err);
 

@@ -11,7 +11,8 @@
  *  "faults": [{kind, first_rank, end_rank, first_step, end_step, amount, gain_ns}],
  *  "steps": [{"step", "ranks": [{window_ns, compute_ns, comm_ns, overlap_ns, transfer_ns, copy_ns,
  *                               buckets_ns, hidden_ns, tail_ns}]}],
- *  "collectives": [{step, kind, comm_id, index, seq, bytes, last_rank, transfer_ns, end_ns, ranks: [members],
+ *  "collectives": [{step, kind, comm_id, index, seq, bytes, last_rank, transfer_ns, end_ns, ranks:
+ *  [members],
  *                   wait_ns: [per member]}]}
  *
  * Times are ns, ends in job time as the reference clock shows it. gain_ns: how much shorter

@@ -3,7 +3,8 @@
 #define RKT_ANALYSIS_SIMULATE_SIM_WORKS_H
 
 /*
- * sim_works - what every rank of a simulated run did and when, as CSV: what a table of it has to add up to.
+ * sim_works - what every rank of a simulated run did and when, as CSV: what a table of it has to
+ * add up to.
  *
  *     rank,step,what,name,phase,stream,start_ns,end_ns,call_start_ns,call_end_ns,bytes,shape
  *     0,0,copy,pinned,input,7,...            compute, comm, copy: work of the device, and its launch
@@ -13,8 +14,8 @@
  *
  * shape: of a launch, or of an operator's inputs; 0 where that is not recorded.
  *
- * Times are job time as the reference clock shows it, as in sim_truth. Ranks in order, in each its steps; in each of
- * these works by start, then what the host did.
+ * Times are job time as the reference clock shows it, as in sim_truth. Ranks in order, in each its
+ * steps; in each of these works by start, then what the host did.
  *
  * Threads: one. Memory: a rank's.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a mark, a range and an NVTX range cost the thread that sets them, beside clock_gettime, which
- * each of them calls, in the same run. All on one core: where the sidecar has the other, what it
- * takes out of the ring costs up to 20 ns a mark more while it does so.
+ * What a mark, a range and an NVTX range cost the thread that sets them, beside clock_gettime,
+ * which each of them calls, in the same run. All on one core: where the sidecar has the other, what
+ * it takes out of the ring costs up to 20 ns a mark more while it does so.
  */
 #include "agent/include/ranktrace.h"
 

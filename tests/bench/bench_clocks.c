@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What alignments reach on simulated clocks, beside what they shall reach, and what two simple ways make of
- * the same measurements: two tables, of all pass marks that need neither MPI nor a GPU, and of the
- * quantiles as they stand in common/doc/clocks.md.
+ * What alignments reach on simulated clocks, beside what they shall reach, and what two simple ways
+ * make of the same measurements: two tables, of all pass marks that need neither MPI nor a GPU, and
+ * of the quantiles as they stand in common/doc/clocks.md.
  *
  *   bench_clocks [SEEDS [FIRST_SEED [WHAT]]]     default: 10 seeds from 2001 on
  *
- * WHAT: figures, the first table; quantiles, the second; or of the first only the goals with that in their names
- * (tests/clocksim/goal.c). Default: both tables.
+ * WHAT: figures, the first table; quantiles, the second; or of the first only the goals with that
+ * in their names (tests/clocksim/goal.c). Default: both tables.
  */
 #include <stdio.h>
 #include <stdlib.h>

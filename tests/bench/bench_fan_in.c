@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What it takes rank 0 to write small frames of many ranks that are there: each a message of its own (a
- * star), and in bundles of the leaders of groups (a tree).
+ * What it takes rank 0 to write small frames of many ranks that are there: each a message of its
+ * own (a star), and in bundles of the leaders of groups (a tree).
  *
  *   bench_fan_in [FOLDER]      where the file goes; default TMPDIR, or /tmp
  */

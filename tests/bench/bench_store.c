@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What it takes rank 0 to write frames: through the store alone, and through the whole receiver with 8
- * and with 32 senders, beside a plain loop of crc and write over the same bytes in the same run.
+ * What it takes rank 0 to write frames: through the store alone, and through the whole receiver
+ * with 8 and with 32 senders, beside a plain loop of crc and write over the same bytes in the same
+ * run.
  *
  *   bench_store [FOLDER]      where the file goes; default TMPDIR, or /tmp
  */

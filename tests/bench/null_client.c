@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libnull-client.so: a client of CUPTI that asks for what libranktrace.so asks for, and throws it away
- * (overhead.py). A job with it costs what CUPTI costs, which here is a stand-in; what the capture library
- * takes more is ours.
+ * libnull-client.so: a client of CUPTI that asks for what libranktrace.so asks for, and throws it
+ * away (overhead.py). A job with it costs what CUPTI costs, which here is a stand-in; what the
+ * capture library takes more is ours.
  */
 #include <cupti.h>
 #include <pthread.h>

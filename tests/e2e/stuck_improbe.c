@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stuck_improbe - a library to preload into a sidecar: once the file that STUCK_WHEN names is there, MPI_Improbe
- * never returns, as in an Open MPI whose list of events has become a ring.
+ * stuck_improbe - a library to preload into a sidecar: once the file that STUCK_WHEN names is
+ * there, MPI_Improbe never returns, as in an Open MPI whose list of events has become a ring.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

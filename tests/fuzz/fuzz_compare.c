@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A JSON report of anybody's: it is refused with a reason, or compared with itself, and as a series of
- * two; and what is written of that is JSON in turn, whatever the numbers were.
+ * A JSON report of anybody's: it is refused with a reason, or compared with itself, and as a series
+ * of two; and what is written of that is JSON in turn, whatever the numbers were.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -2,7 +2,8 @@
 /*
  * The tolerant path of the JSON reader against a slow reference: a trace is made whole, some of its
  * events are damaged, and the reference drops those. Every event that was left whole must come out,
- * in order and once; and each damaged one between whole ones that does not come out must be counted.
+ * in order and once; and each damaged one between whole ones that does not come out must be
+ * counted.
  *
  * The input is a recipe. Per event: one byte chooses its text, one how it is damaged, and the
  * damage takes what it needs.

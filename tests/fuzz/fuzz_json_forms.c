@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events read by their forms are those that the parser reads, field by field, and damage is found
- * where it finds it: any text is read both ways, in windows of several sizes, and once from memory and
- * once from a file.
+ * where it finds it: any text is read both ways, in windows of several sizes, and once from memory
+ * and once from a file.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as calls of NCCL on the plugin: descriptors with any numbers in them, parents and handles
- * that are late, foreign or none. The input is a list of calls:
+ * Any bytes as calls of NCCL on the plugin: descriptors with any numbers in them, parents and
+ * handles that are late, foreign or none. The input is a list of calls:
  *
  *     u8 what (modulo WHAT_COUNT)   u8 which table, handle or state   then, for a start, the
  *     descriptor's bytes as the version lays them out, of which pointers to text become words and the

@@ -5,8 +5,9 @@
  *
  *   gpu_clock [COUNT]
  *
- * A kernel cannot begin before its launch was called, nor end after the wait for it returned: what CUPTI says
- * outside of these two is its error, at least. The device's own stamps tell of the same begin and end.
+ * A kernel cannot begin before its launch was called, nor end after the wait for it returned: what
+ * CUPTI says outside of these two is its error, at least. The device's own stamps tell of the same
+ * begin and end.
  */
 #include <inttypes.h>
 #include <stdio.h>

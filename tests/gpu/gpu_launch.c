@@ -4,8 +4,8 @@
  *
  *   gpu_launch [COUNT] [NODES]     NODES above 0: as graphs of so many kernels each
  *
- * Prints one line: device, driver, kernels, nanoseconds per kernel for the host alone (until the last
- * launch returned) and until all had run.
+ * Prints one line: device, driver, kernels, nanoseconds per kernel for the host alone (until the
+ * last launch returned) and until all had run.
  */
 #include <stdio.h>
 #include <stdlib.h>

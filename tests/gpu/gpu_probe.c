@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_probe - a tool in the place of the capture library (CUDA_INJECTION64_PATH), which tells how it
- * was loaded and what CUPTI said, as lines in the file GPU_PROBE_OUT when the process ends.
+ * gpu_probe - a tool in the place of the capture library (CUDA_INJECTION64_PATH), which tells how
+ * it was loaded and what CUPTI said, as lines in the file GPU_PROBE_OUT when the process ends.
  *
  *   GPU_PROBE_CALLS   none, driver-launches or all: which calls CUPTI should record
  *   GPU_PROBE_FLUSH_MS  ask for complete buffers so often, as the capture library does (1000)

@@ -3,17 +3,18 @@
  * clock_exchange - a sidecar's and rank 0's clock code over real MPI, as two processes, where the
  * clock of the second is a fake one and its truth known.
  *
- *   mpirun -np 2 clock_exchange --name TCP --for 10s --period 100ms [--fake [--clocks 10]] [--nap 1ms]
+ *   mpirun -np 2 clock_exchange --name TCP --for 10s --period 100ms [--fake [--clocks 10]] [--nap
+ *   1ms]
  *                                  [--mark 12 [--p99 1us] [--max 5us]]
  *
- * With more clocks than one the further ones are made afterwards, of the moments at which the one was read: they differ in
- * offset, rate and what changes it, and all have met the same network.
+ * With more clocks than one the further ones are made afterwards, of the moments at which the one
+ * was read: they differ in offset, rate and what changes it, and all have met the same network.
  *
- * Rank 1 prints a row of a table (tests/clocksim/marks.h), before it with --mark those of another (goal.h), beside the
- * limits that are given; those do not judge the run. "not good: " stands before it, the exit code is
- * 1 and stderr says why, where the truth is outside a burst's interval, or outside the guaranteed bound at
- * any moment between the first burst and the last; where the clock was not measured; or where, with naps
- * of 10 ms or more, rank 0 has slept within bursts.
+ * Rank 1 prints a row of a table (tests/clocksim/marks.h), before it with --mark those of another
+ * (goal.h), beside the limits that are given; those do not judge the run. "not good: " stands
+ * before it, the exit code is 1 and stderr says why, where the truth is outside a burst's interval,
+ * or outside the guaranteed bound at any moment between the first burst and the last; where the
+ * clock was not measured; or where, with naps of 10 ms or more, rank 0 has slept within bursts.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -36,7 +37,8 @@
 #define POINTS 5000u
 #define TWO_PI 6.283185307179586
 #define ROUNDING_NS 2
-/* From here on half of the bursts are narrower than half of such a nap, also on a machine that is busy. */
+/* From here on half of the bursts are narrower than half of such a nap, also on a machine that is
+ * busy. */
 #define LONG_NAP_NS (S / 100)
 
 /* As a sidecar does (agent/sidecar/sidecar_phases.c). */
@@ -451,7 +453,8 @@ static bool judge(const struct program *program)
 
 /* ---- the end ---- */
 
-/* What the other side sent before it was done: nobody goes into MPI_Finalize with messages on their way. */
+/* What the other side sent before it was done: nobody goes into MPI_Finalize with messages on their
+ * way. */
 static void take_rest(const struct program *program, enum rkt_tag tag)
 {
     uint8_t buf[RKT_CLOCK_MESSAGE_BYTES_MAX];

@@ -147,9 +147,9 @@ void simgpuGateNextLaunch(const struct simgpu_gate *gate);
  */
 struct simgpu_replay {
     void *arg;
-    /* The thread that launches, once per launch, nodes in the order in which they were captured, and
-     * without a lock. A kernel that is not captured gets its gate inside its one launch. False: the
-     * launch fails. */
+    /* The thread that launches, once per launch, nodes in the order in which they were captured,
+     * and without a lock. A kernel that is not captured gets its gate inside its one launch. False:
+     * the launch fails. */
     bool (*make_gate)(void *arg, struct simgpu_gate *gate_out);
     /* Any thread: there will be no more launches. Gates may be under way still. */
     void (*release)(void *arg);

@@ -3,8 +3,8 @@
 #define RKT_TESTS_UNIT_BAD_CLOCKS_H
 
 /*
- * bad_clocks - ways in which what was measured of a clock tells nothing of it, or less; and what an alignment
- * shall say of each.
+ * bad_clocks - ways in which what was measured of a clock tells nothing of it, or less; and what an
+ * alignment shall say of each.
  */
 
 #include <stddef.h>
@@ -26,8 +26,8 @@ struct bad_clock {
 
 extern const struct bad_clock bad_clocks[BAD_CLOCK_COUNT];
 
-/* Burst k, from 0 on: one exchange, each 10 s from 10 s on, 8 us each way. `ahead_ns`: of true time, of the clock
- * that is measured and of that of `peer_source`. */
+/* Burst k, from 0 on: one exchange, each 10 s from 10 s on, 8 us each way. `ahead_ns`: of true
+ * time, of the clock that is measured and of that of `peer_source`. */
 struct rkt_event bad_clock_exchange(size_t k, uint64_t ahead_ns, uint64_t peer_ahead_ns,
                                     uint32_t peer_source);
 

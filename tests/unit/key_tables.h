@@ -2,7 +2,8 @@
 #ifndef RKT_TESTS_UNIT_KEY_TABLES_H
 #define RKT_TESTS_UNIT_KEY_TABLES_H
 
-/* key_tables - the tables of a fake run, and what stands in them. What is not there fails the test. */
+/* key_tables - the tables of a fake run, and what stands in them. What is not there fails the
+ * test. */
 
 #include "analysis/rank_tables.h"
 #include "fake_run.h"

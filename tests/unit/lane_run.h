@@ -21,7 +21,8 @@ void lane_copy(struct fake_run *run, uint32_t stream_id, int64_t launch_us, int6
 /* Returns the index of the work. */
 uint32_t lane_all_reduce(struct fake_run *run, int64_t launch_us, int64_t start_us, int64_t end_us);
 
-/* Finds the lane. Where no step was added everything is in one from 0 on, with a window of end_us. */
+/* Finds the lane. Where no step was added everything is in one from 0 on, with a window of
+ * end_us. */
 const struct rkt_step_result *lane_find(struct fake_run *run, int64_t end_us);
 
 /* The item's part of what the replay lets the host hold up; us. */

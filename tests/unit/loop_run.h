@@ -4,8 +4,8 @@
 
 /*
  * loop_run - a whole run in one process: every rank's sidecar, the relays of leaders, rank 0's
- * aggregator, the wires of the loop transport, and the test as every supervisor. Time is the test's:
- * a round is round_ns, a tick of the wires. What cannot be made fails the test.
+ * aggregator, the wires of the loop transport, and the test as every supervisor. Time is the
+ * test's: a round is round_ns, a tick of the wires. What cannot be made fails the test.
  */
 
 #include <stdbool.h>
@@ -57,8 +57,8 @@ struct run {
 };
 
 /*
- * `leaders` by rank; NULL: rank 0 leads all. is_sharded: they write files. Two ranks in a row are on a
- * node.
+ * `leaders` by rank; NULL: rank 0 leads all. is_sharded: they write files. Two ranks in a row are
+ * on a node.
  */
 struct run *run_create(int rank_count, const int *leaders, bool is_sharded);
 void run_destroy(struct run *run);

@@ -30,7 +30,8 @@ struct sharded_place {
     char index[SHARDED_PATH_BYTES];
 };
 
-/* set_up and tear_down: *state is a struct sharded_place, whose folder is empty, and goes with it. */
+/* set_up and tear_down: *state is a struct sharded_place, whose folder is empty, and goes with
+ * it. */
 int sharded_place_make(void **state);
 int sharded_place_remove(void **state);
 

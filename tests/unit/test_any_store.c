@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events of any values, well packed, and damaged files of them: the analysis and every report take
- * them, and say the same however many processes share the work. Under the sanitizers this also finds
- * sums that do not fit. */
+ * them, and say the same however many processes share the work. Under the sanitizers this also
+ * finds sums that do not fit. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

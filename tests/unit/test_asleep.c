@@ -178,7 +178,8 @@ static void waiting_for_a_core_is_no_sleep(void **state)
     assert_true(stretch.waited_ns >= 5 * MS);
 }
 
-/* Computing, then a sleep. Without that of the sleep nothing is left, though the core was shared. */
+/* Computing, then a sleep. Without that of the sleep nothing is left, though the core was
+ * shared. */
 static void a_sleep_is_taken_off_without_a_wait_for_a_core(void **state)
 {
     struct rival rival;

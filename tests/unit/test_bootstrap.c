@@ -18,8 +18,8 @@ static struct rkt_sample sample(const double *values, size_t count)
     return (struct rkt_sample){values, count};
 }
 
-/* metrics.md, "Comparing runs": of 5 values the median of a draw is the least one with 5.8 %, over 2.5 %;
- * of 7 with 1.0 %, and the second with 8.1 %. */
+/* metrics.md, "Comparing runs": of 5 values the median of a draw is the least one with 5.8 %, over
+ * 2.5 %; of 7 with 1.0 %, and the second with 8.1 %. */
 static void intervals_of_the_worked_example(void **state)
 {
     struct rkt_estimate five = rkt_bootstrap_median(sample(FIVE, 5));
@@ -126,7 +126,8 @@ static void intervals_equal_those_of_all_draws(void **state)
     }
 }
 
-/* The place of a median of n has a standard deviation of sqrt(n) / 2: 1.96 of them to either side. */
+/* The place of a median of n has a standard deviation of sqrt(n) / 2: 1.96 of them to either
+ * side. */
 static void many_values_are_as_the_normal_distribution_says(void **state)
 {
     static const size_t COUNTS[] = {100, 1001, 20000, 200000};

@@ -9,8 +9,8 @@
 #define US INT64_C(1000)
 
 /*
- * Backward begins at 100 us on the host and at 200 us on the GPU; gradients are there at 300 and 400.
- * AllReduces run 300..500 and 500..600 (queued), of which what comes after 450 is exposed.
+ * Backward begins at 100 us on the host and at 200 us on the GPU; gradients are there at 300 and
+ * 400. AllReduces run 300..500 and 500..600 (queued), of which what comes after 450 is exposed.
  */
 static void add_step(struct fake_run *run, size_t rank, int64_t at_us, uint64_t seq)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job ends threads of its own by pthread_cancel, and the request is pending while the thread is in a
- * call of ours. It then ends at the job's next cancellation point, never inside: the job expects no end
- * there, and what the thread holds of ours would be held for ever.
+ * A job ends threads of its own by pthread_cancel, and the request is pending while the thread is
+ * in a call of ours. It then ends at the job's next cancellation point, never inside: the job
+ * expects no end there, and what the thread holds of ours would be held for ever.
  */
 #include <pthread.h>
 #include <sched.h>

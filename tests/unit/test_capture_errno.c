@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every function that libranktrace.so gives out leaves errno alone: a job may look at it long after
- * the call that set it, with a call of ours in between. capture_exports.sh asks that each is named here.
+ * the call that set it, with a call of ours in between. capture_exports.sh asks that each is named
+ * here.
  */
 #include <dlfcn.h>
 #include <errno.h>

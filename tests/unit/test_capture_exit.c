@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process ends, or becomes two, while eight of its threads mark and launch. However it does so: it
- * ends as it would without the library, in good time, says nothing, and what it had written is there.
- * The library is loaded by the driver and by dlopen, as in a job; it is not linked with this test.
+ * A process ends, or becomes two, while eight of its threads mark and launch. However it does so:
+ * it ends as it would without the library, in good time, says nothing, and what it had written is
+ * there. The library is loaded by the driver and by dlopen, as in a job; it is not linked with this
+ * test.
  */
 #include <cuda.h>
 #include <dlfcn.h>

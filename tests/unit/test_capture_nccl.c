@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library as the plugin of the stand-in NCCL, in one process with several devices: what NCCL tells
- * on its own threads, at each level, with all that it gets wrong.
+ * The library as the plugin of the stand-in NCCL, in one process with several devices: what NCCL
+ * tells on its own threads, at each level, with all that it gets wrong.
  */
 #include <cuda.h>
 #include <nccl.h>

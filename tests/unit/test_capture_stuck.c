@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUPTI does not come back from a flush: the job ends all the same, in good time, and what is in the
- * rings is there. Nor does it help that its clock is an hour ahead of the kernel's, as after a clock
- * that was set back in the meantime.
+ * CUPTI does not come back from a flush: the job ends all the same, in good time, and what is in
+ * the rings is there. Nor does it help that its clock is an hour ahead of the kernel's, as after a
+ * clock that was set back in the meantime.
  */
 #include <errno.h>
 #include <stdlib.h>

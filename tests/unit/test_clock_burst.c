@@ -321,8 +321,8 @@ static void a_claim_limits_true_time_over_its_reading(void **state)
     assert_int_equal(claims.count, 2);
     assert_int_equal(claims.items[0].local_ns, 2000);
     assert_int_equal(claims.items[1].local_ns, 5050);
-    /* true time was at least 1000700 at the end of the reading, and at most 1000900 at its start; 2 ns
-     * for the clocks' steps and their drift */
+    /* true time was at least 1000700 at the end of the reading, and at most 1000900 at its start; 2
+     * ns for the clocks' steps and their drift */
     assert_int_equal(claims.items[1].lower_ns, 1000700 - 5100 - 2);
     assert_int_equal(claims.items[1].upper_ns, 1000900 - 5000 + 2);
     assert_rkt_ok(rkt_clock_bursts_make(events, 3, 0, arena, &bursts, &err), err);

@@ -40,8 +40,8 @@ static struct rkt_clock_claimant claimant_of(uint64_t bound_ns)
 }
 
 /*
- * Looks so many times, a second apart, from `now_ns` on; returns how many claims there were. A daemon that
- * steers sets the largest error to 0 each second; else the kernel adds to it.
+ * Looks so many times, a second apart, from `now_ns` on; returns how many claims there were. A
+ * daemon that steers sets the largest error to 0 each second; else the kernel adds to it.
  */
 static size_t look(struct rkt_clock_claimant *claimant, uint64_t *now_ns, size_t times,
                    bool has_daemon)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clocks from collectives alone: by hand, against all paths of a small graph, and on made-up runs. */
+/* Clocks from collectives alone: by hand, against all paths of a small graph, and on made-up
+ * runs. */
 #include "tests/unit/rkt_test.h"
 
 #include <stdlib.h>

@@ -131,8 +131,9 @@ static void truth_is_inside_whatever_the_rate(void **state)
 }
 
 /*
- * Half a second on a busy machine: a steady clock, bursts 30 ms apart with a long pause somewhere, most of
- * them wide, as one way or both were slow. What they tell of the rate is less than it seems.
+ * Half a second on a busy machine: a steady clock, bursts 30 ms apart with a long pause somewhere,
+ * most of them wide, as one way or both were slow. What they tell of the rate is less than it
+ * seems.
  */
 static void truth_is_inside_when_bursts_are_few_and_poor(void **state)
 {

@@ -142,8 +142,9 @@ static int64_t larger(int64_t a, int64_t b)
 }
 
 /*
- * What is possible at two times stays so in between, or behind both: the clock may have been at an edge there, and
- * have run from it by 4 ppm, which is less than the wander, unless the prior forbids it.
+ * What is possible at two times stays so in between, or behind both: the clock may have been at an
+ * edge there, and have run from it by 4 ppm, which is less than the wander, unless the prior
+ * forbids it.
  */
 static void assert_open(const struct fixture *f, const struct rkt_align_info *align,
                         const int64_t known_ns[2], int64_t at_ns)
@@ -281,7 +282,8 @@ static void unaligned_clocks_stay(void **state)
     assert_as_it_was(&f);
 }
 
-/* Of a broken file: no number overflows, and nothing is made of it, whether or not collectives tie the clock. */
+/* Of a broken file: no number overflows, and nothing is made of it, whether or not collectives tie
+ * the clock. */
 static void what_is_no_offset_stays(void **state)
 {
     static const struct {
@@ -328,7 +330,8 @@ static void a_contradiction_narrows_nothing(void **state)
     assert_true(f.narrowing.is_contradictory);
 }
 
-/* Before it is asked what they say: KNOTS is wide from some 120 s to 180 s, and again from 320 s on. */
+/* Before it is asked what they say: KNOTS is wide from some 120 s to 180 s, and again from 320 s
+ * on. */
 static void collectives_are_asked_for_only_where_a_bound_is_wide(void **state)
 {
     static const struct {

@@ -65,8 +65,8 @@ static const struct clock DIRECT = {
     FIRST_NS, 7 * S - 300 * S - 140000, -11000, 18000, 10 * S, BURSTS, 0, 0};
 
 /*
- * True time, as the child's host and the reference's know it. What the two clocks lack to it is what DIRECT
- * says; their rates to it are about the same, so that no product of rates counts.
+ * True time, as the child's host and the reference's know it. What the two clocks lack to it is
+ * what DIRECT says; their rates to it are about the same, so that no product of rates counts.
  */
 static const struct clock CHILD_CLAIM = {FIRST_NS, 5000 * S, -10800, 400, 9 * S, BURSTS, 0, 0};
 static const struct clock REFERENCE_CLAIM_GOOD = {
@@ -184,7 +184,8 @@ static void what_was_measured_directly_is_intersected(void **state)
     check_lines(&both, &align);
 }
 
-/* The parent dies after 300 s, and rank 0 takes its place: nothing is as wide as over the parent. */
+/* The parent dies after 300 s, and rank 0 takes its place: nothing is as wide as over the
+ * parent. */
 static void a_parent_that_dies_is_followed_by_what_is_direct(void **state)
 {
     struct fixture *f = *state;
@@ -299,7 +300,8 @@ static void without_a_hop_what_is_direct_counts_and_without_that_nothing(void **
 
 /* ---- claims of true time ---- */
 
-/* REFERENCE_CLAIM_GOOD by the reference's clock, which shows FIRST_NS - 293 s when the child's shows FIRST_NS. */
+/* REFERENCE_CLAIM_GOOD by the reference's clock, which shows FIRST_NS - 293 s when the child's
+ * shows FIRST_NS. */
 static void solve_reference_claim(struct fixture *f, int64_t lie_ns)
 {
     struct clock claim = REFERENCE_CLAIM_GOOD;

@@ -297,7 +297,8 @@ static void rank_0_on_a_busy_host_gives_a_wide_bound_not_none(void **state)
     rkt_arena_release(&arena);
 }
 
-/* A child that says one thing after the other, READS_APART reads of rank 0's clock apart, and then no more. */
+/* A child that says one thing after the other, READS_APART reads of rank 0's clock apart, and then
+ * no more. */
 #define READS_APART 20
 struct scripted_child {
     struct rkt_loop_hub *hub;

@@ -126,7 +126,8 @@ static void make_pins(struct made *made, struct rkt_random *random)
     }
 }
 
-/* At random places: nothing that the rates allow is outside, and the bound is no wider but for what is flat. */
+/* At random places: nothing that the rates allow is outside, and the bound is no wider but for what
+ * is flat. */
 static void knots_are_all_that_the_rates_allow(void **state)
 {
     struct rkt_random random = {7};

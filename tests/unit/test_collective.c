@@ -183,8 +183,8 @@ static void a_collective_is_ready_after_the_one_launched_before_it_on_any_thread
     fake_run_release(&run);
 }
 
-/* 1F1B: the main thread exchanges what autograd's thread has computed, on the stream of both. A thread's
- * work on another stream is not waited for. */
+/* 1F1B: the main thread exchanges what autograd's thread has computed, on the stream of both. A
+ * thread's work on another stream is not waited for. */
 static void a_collective_is_ready_after_what_its_stream_was_given_by_any_thread(void **state)
 {
     struct fake_run run;

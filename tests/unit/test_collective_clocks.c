@@ -261,7 +261,8 @@ static void a_claim_is_disproved_beyond_the_bound_only(void **state)
     end(&f);
 }
 
-/* Of one host, or out of one file: as the stamps say, where that is possible; the bound knows no hosts. */
+/* Of one host, or out of one file: as the stamps say, where that is possible; the bound knows no
+ * hosts. */
 static void a_claim_of_the_references_host_is_kept_where_it_is_possible(void **state)
 {
     static const struct {

@@ -151,7 +151,8 @@ static const struct rkt_name_change *name_of(const struct pair *pair, const char
     return NULL;
 }
 
-/* The draws of five have all of their range in their interval: 89 - 101 to 92 - 99 at the widest. */
+/* The draws of five have all of their range in their interval: 89 - 101 to 92 - 99 at the
+ * widest. */
 static void what_changed_has_an_interval(void **state)
 {
     const struct rkt_metric_change *step;
@@ -172,7 +173,8 @@ static void what_changed_has_an_interval(void **state)
     release(&pair);
 }
 
-/* Transfers of 10 and 15 ns a step: a wait that is wrong by 5 may have moved the line between them. */
+/* Transfers of 10 and 15 ns a step: a wait that is wrong by 5 may have moved the line between
+ * them. */
 static void what_clocks_may_have_made_is_no_change(void **state)
 {
     static const int64_t GAPS_NS[][2] = {{0, 0}, {2, 2}, {2, 3}};
@@ -281,7 +283,8 @@ static const struct rkt_name_change *operator_of(const struct pair *pair, enum r
     return NULL;
 }
 
-/* As kernels, but apart from them: on the device it got slower, of the host there are no batches. */
+/* As kernels, but apart from them: on the device it got slower, of the host there are no
+ * batches. */
 static void operators_are_compared_by_their_self_times(void **state)
 {
     struct fake_report before = BEFORE, after = AFTER;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When CUPTI is in another tool's hands, and when its times are useless: decisions without a clock. */
+/* When CUPTI is in another tool's hands, and when its times are useless: decisions without a
+ * clock. */
 #include "agent/capture/cupti_alarm.h"
 #include "agent/capture/cupti_watch.h"
 

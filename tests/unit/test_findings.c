@@ -468,7 +468,8 @@ static void what_limits_the_numbers_is_said(void **state)
     fake_run_release(&run);
 }
 
-/* Two hosts of two ranks. Rank 1 is late by 5 ms of 100; its host's two sidecars take 1 % and 2 % of a core. */
+/* Two hosts of two ranks. Rank 1 is late by 5 ms of 100; its host's two sidecars take 1 % and 2 %
+ * of a core. */
 static void what_slows_a_straggler_may_be_the_tracer(void **state)
 {
     static const int64_t CPU_MS[] = {4, 8, 40, 40};

@@ -27,7 +27,8 @@ static void what_may_be_chance_is_not_persistent(void **state)
     }
 }
 
-/* Student's t by its tables: P(T > 4.541) with 3 degrees of freedom is 0.01, P(T > 2.764) with 10. */
+/* Student's t by its tables: P(T > 4.541) with 3 degrees of freedom is 0.01, P(T > 2.764) with
+ * 10. */
 static void few_steps_take_more_to_be_beyond_chance(void **state)
 {
     static const struct {

@@ -86,8 +86,8 @@ static void check_within(struct random *random, const struct rkt_interval_set *s
 }
 
 /*
- * Three sets as a partition takes them: in the first and second, in one of these alone, in the third
- * alone, in none. The parts are exclusive, and their lengths sum to that of the window.
+ * Three sets as a partition takes them: in the first and second, in one of these alone, in the
+ * third alone, in none. The parts are exclusive, and their lengths sum to that of the window.
  */
 static void check_partition(const struct rkt_interval_set sets[3], const uint64_t covered[3],
                             struct rkt_interval_set room[6], uint32_t seed)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * metrics.md, Idle: `.item()` from records to a report's numbers. It is a copy whose call waits, so the
- * host comes back with nothing launched; the Python that the lead had hidden is the call's doing.
+ * metrics.md, Idle: `.item()` from records to a report's numbers. It is a copy whose call waits, so
+ * the host comes back with nothing launched; the Python that the lead had hidden is the call's
+ * doing.
  *
  *     device   =====10|copy|11                            |20 =====|30
  *     host        |4 cudaMemcpyAsync 12|   Python   |17 18|              lead: 11 - 4 = 7

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that change while they are read; that any window gives the same is in test_json_reader.c. */
+/* Files that change while they are read; that any window gives the same is in
+ * test_json_reader.c. */
 #include "rkt_test.h"
 
 #include <stdio.h>

@@ -392,7 +392,8 @@ static int64_t sum_of(const struct rkt_table *table, int column)
     return sum;
 }
 
-/* What copies expose, and what waiting calls cost, is what the partition of the steady steps says. */
+/* What copies expose, and what waiting calls cost, is what the partition of the steady steps
+ * says. */
 static void tables_add_up_to_the_partition(void **state)
 {
     struct rkt_random random = {.state = 20240917};

@@ -275,7 +275,8 @@ static void cover(bool *ticks, int64_t start_ns, int64_t end_ns)
         ticks[t] = true;
 }
 
-/* The instants that lane work `next` had to wait for a comm that ended before it; when that ended. */
+/* The instants that lane work `next` had to wait for a comm that ended before it; when that
+ * ended. */
 static int64_t cover_wait(const struct rkt_rank_trace *trace, size_t next, bool *waits)
 {
     const struct rkt_work *work = &trace->works[next];

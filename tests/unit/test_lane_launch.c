@@ -33,9 +33,11 @@ static void a_host_is_where_it_launched_last(void **state)
     /* nothing is known of where the host was before; at 36 it had launched the AllReduce */
     assert_int_equal(run.traces[0].lane[0].host.bound_ns, RKT_REPLAY_UNKNOWN);
     assert_int_equal(run.traces[0].lane[0].host.lead_ns, 0);
-    /* the third kernel: launched 1 us before the AllReduce was, at least 1 us ahead, and 12 us long */
+    /* the third kernel: launched 1 us before the AllReduce was, at least 1 us ahead, and 12 us
+     * long */
     assert_lane_host(&run, 1, (struct rkt_replay_host){.bound_ns = -1 + 1 + 12, .lead_ns = 14}, 0);
-    /* the last: 24 us after, of which it worked 11, 5 us ahead; it waited until 5 us after the item before */
+    /* the last: 24 us after, of which it worked 11, 5 us ahead; it waited until 5 us after the item
+     * before */
     assert_lane_host(&run, 2,
                      (struct rkt_replay_host){.bound_ns = 11 + 5 - 15 + 20,
                                               .own_ns = 11,

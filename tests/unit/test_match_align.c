@@ -12,8 +12,8 @@ static bool is_wrong(size_t i)
     return i % 3 == 1;
 }
 
-/* Collectives every 20 to 60 us, alike but for that; ends differ by up to 1 us between the ranks, but those of
- * every third, which say nothing. */
+/* Collectives every 20 to 60 us, alike but for that; ends differ by up to 1 us between the ranks,
+ * but those of every third, which say nothing. */
 static void draw(struct rkt_random *random, struct rkt_match_unit *ref, struct rkt_match_unit *list,
                  int64_t offset_ns)
 {

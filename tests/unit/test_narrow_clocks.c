@@ -10,7 +10,8 @@
 #define S (1000000 * US)
 #define OPS 300u
 
-/* Of rank 1 and of rank 2, which read the reference's time: known to 60 us in the middle, where nobody measured. */
+/* Of rank 1 and of rank 2, which read the reference's time: known to 60 us in the middle, where
+ * nobody measured. */
 static const struct rkt_align_knot KNOTS[] = {
     {0, 0, 10 * US, 10 * US},       {100 * S, 0, 10 * US, 10 * US}, {150 * S, 0, 60 * US, 60 * US},
     {200 * S, 0, 10 * US, 10 * US}, {300 * S, 0, 10 * US, 10 * US},
@@ -25,9 +26,9 @@ struct fixture {
 };
 
 /*
- * Each second an AllReduce of rank 0 with one of the others, in turn: rank 1 is always the last, by 300 us, rank 2
- * never is; both end 12 us behind the last. So rank 1's collectives say that its clock is no more than 12 us
- * ahead, and rank 2's that its own is no more than 12 us behind.
+ * Each second an AllReduce of rank 0 with one of the others, in turn: rank 1 is always the last, by
+ * 300 us, rank 2 never is; both end 12 us behind the last. So rank 1's collectives say that its
+ * clock is no more than 12 us ahead, and rank 2's that its own is no more than 12 us behind.
  */
 static void add_collectives(struct fake_run *run)
 {

@@ -196,7 +196,8 @@ static void imported_operations_join_by_correlation_and_in_graphs_by_start(void 
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rank_store_set_up, rank_store_tear_down)
 
-/* A SendRecv inside torch's range of an all_to_all, if it is one, and what matching has no use for. */
+/* A SendRecv inside torch's range of an all_to_all, if it is one, and what matching has no use
+ * for. */
 static void add_for_matching(struct rank_store *fx, const char *range_name)
 {
     add_pairs(fx);

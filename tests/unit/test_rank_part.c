@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A part of a run is read by what its source says of its batches, and has the numbers of the whole. */
+/* A part of a run is read by what its source says of its batches, and has the numbers of the
+ * whole. */
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
@@ -52,7 +53,8 @@ static void add(struct fixture *fx, struct rkt_event event, uint64_t start_ns, u
     store_add(&fx->maker, 0, event);
 }
 
-/* Its kernels run `behind_ns` after their launches, each step's a little longer than those before. */
+/* Its kernels run `behind_ns` after their launches, each step's a little longer than those
+ * before. */
 static void add_step(struct fixture *fx, uint64_t step, uint64_t behind_ns)
 {
     uint64_t start_ns = FIRST_NS + step * STEP_NS;

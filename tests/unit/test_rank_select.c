@@ -8,7 +8,8 @@
 
 #define STEPS 5
 
-/* Rank 0 of a fake run whose host makes steps 10 to 14 of 100 each, with a kernel and a call in each. */
+/* Rank 0 of a fake run whose host makes steps 10 to 14 of 100 each, with a kernel and a call in
+ * each. */
 struct fixture {
     struct fake_run run;
     struct rkt_rank_result result;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What rank 0 believes of a leader. Rank 2 leads ranks 2 and 3; ranks 0, 1 and 4 are led by rank 0. */
+/* What rank 0 believes of a leader. Rank 2 leads ranks 2 and 3; ranks 0, 1 and 4 are led by rank
+ * 0. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -287,8 +288,8 @@ static void between_copies_nothing_is_missing(void **state)
 }
 
 /*
- * The leader wrote frames 5 to 9, sent a copy of 9, and was lost with its disk before it acknowledged
- * them: 5 to 9 come again, and are no copies of what is here.
+ * The leader wrote frames 5 to 9, sent a copy of 9, and was lost with its disk before it
+ * acknowledged them: 5 to 9 come again, and are no copies of what is here.
  */
 static void what_a_lost_leader_did_not_acknowledge_is_stored_though_a_copy_was_ahead(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A leader with a file of its own: what it acknowledges, and when. Rank 1 leads, ranks 1 and 2 are its
- * group; the test is rank 0 and rank 2.
+ * A leader with a file of its own: what it acknowledges, and when. Rank 1 leads, ranks 1 and 2 are
+ * its group; the test is rank 0 and rank 2.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -234,7 +234,8 @@ static void failed_job_ends_the_others_and_gives_its_code(void **state)
     assert_int_equal(run_source(run, 5)->end.signal_number, 15);
 }
 
-/* As when its supervisor alone got a SIGTERM; mpirun's own comes to all, and then it is over at once. */
+/* As when its supervisor alone got a SIGTERM; mpirun's own comes to all, and then it is over at
+ * once. */
 static void job_that_was_stopped_alone_ends_the_others(void **state)
 {
     struct run *run = *state;
@@ -365,7 +366,8 @@ static void frames_that_come_late_and_twice_are_stored_once(void **state)
     assert_int_equal(rkt_store_reader_health(run->reader)->seq_gap_count, 0);
 }
 
-/* Each frame that is gone leaves a gap, which every report shows; a frame has a second's kernels. */
+/* Each frame that is gone leaves a gap, which every report shows; a frame has a second's
+ * kernels. */
 static void assert_gaps_tell_what_is_gone(const struct run *run, uint64_t kernels)
 {
     uint64_t gaps = rkt_store_reader_health(run->reader)->seq_gap_count;

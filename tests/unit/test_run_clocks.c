@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two nodes, the second's clock measured well, badly, or not at all: what a timeline's analysis, its report and an
- * export of it say of that. All stamps are right, so that whoever took them for aligned would show it.
+ * Two nodes, the second's clock measured well, badly, or not at all: what a timeline's analysis,
+ * its report and an export of it say of that. All stamps are right, so that whoever took them for
+ * aligned would show it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +28,8 @@ struct run {
     const struct rkt_result *result;
 };
 
-/* Node 0 has rank 0, the other all further ones. A kernel every 5 s, all of which end at once; each rank begins its own
- * 1 ms behind the rank before. */
+/* Node 0 has rank 0, the other all further ones. A kernel every 5 s, all of which end at once; each
+ * rank begins its own 1 ms behind the rank before. */
 static void add_rank(struct run *run, uint32_t rank, const char *kernel)
 {
     uint64_t ahead_ns = rank > 0 ? AHEAD_NS : 0;
@@ -200,7 +201,8 @@ static void a_clock_that_is_not_known_is_told_and_shown_as_such(void **state)
     }
 }
 
-/* By the clock of their host, of which nobody has to know how far it is off from the reference's. */
+/* By the clock of their host, of which nobody has to know how far it is off from the
+ * reference's. */
 static void ranks_of_one_host_are_told_apart_by_its_clock(void **state)
 {
     struct run run = {0};

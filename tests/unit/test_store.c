@@ -342,7 +342,8 @@ static void a_live_store_never_overwrites(void **state)
 
 #define WRITERS 8
 
-/* In a child: 0 it has the file, and keeps it until `hold_fd` ends; 1 it was refused, and told why. */
+/* In a child: 0 it has the file, and keeps it until `hold_fd` ends; 1 it was refused, and told
+ * why. */
 static int try_to_write(const char *path, int go_fd, int hold_fd, int said_fd)
 {
     struct rkt_run_info run = sample_run();

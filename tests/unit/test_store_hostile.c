@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stores whose checksums are right and whose contents are made to do harm: what is hostile is counted
- * as damaged, at no cost in memory, and all the rest is read.
+ * Stores whose checksums are right and whose contents are made to do harm: what is hostile is
+ * counted as damaged, at no cost in memory, and all the rest is read.
  */
 #include "tests/unit/rkt_test.h"
 
@@ -173,8 +173,8 @@ static void msgpack_that_claims_too_much_is_damage(void **state)
 }
 
 /*
- * 4 million arrays inside each other where a value of an unknown key stands: passed over where they have an
- * end, and all that is required is there.
+ * 4 million arrays inside each other where a value of an unknown key stands: passed over where they
+ * have an end, and all that is required is there.
  */
 static void msgpack_of_any_depth_does_no_harm(void **state)
 {
@@ -216,8 +216,8 @@ static void msgpack_of_any_depth_does_no_harm(void **state)
 #define ZSTD_BLOCK_BYTES (128u << 10)
 
 /*
- * A zstd frame of blocks that repeat one byte, 4 bytes each: without a content size for `claimed` 0.
- * Returns its length.
+ * A zstd frame of blocks that repeat one byte, 4 bytes each: without a content size for `claimed`
+ * 0. Returns its length.
  */
 static size_t make_bomb(uint8_t *out, size_t block_count, uint64_t claimed)
 {

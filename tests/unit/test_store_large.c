@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A store whose frames lie behind 4 GiB and more. The file is sparse: what lies before them is a row
- * of frames of the largest size, of a kind of a later version, whose payloads are holes.
+ * A store whose frames lie behind 4 GiB and more. The file is sparse: what lies before them is a
+ * row of frames of the largest size, of a kind of a later version, whose payloads are holes.
  */
 #include "tests/unit/rkt_test.h"
 

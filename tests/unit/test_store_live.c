@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that writes a run in two files, and one that opens it again and again meanwhile: what it
- * sees is whole, and more each time.
+ * A process that writes a run in two files, and one that opens it again and again meanwhile: what
+ * it sees is whole, and more each time.
  */
 #include "tests/unit/rkt_test.h"
 

@@ -62,7 +62,8 @@ static void sorting_orders_ties_and_keeps_the_rest_as_it_was(void **state)
     }
 }
 
-/* Pieces in order, of any length, that begin anywhere: of one to all are merged, of more keys are sorted. */
+/* Pieces in order, of any length, that begin anywhere: of one to all are merged, of more keys are
+ * sorted. */
 static size_t draw_pieces(struct rkt_random *random, struct item items[MANY])
 {
     size_t count = MANY / 2 + rkt_random_below(random, MANY / 2);
@@ -184,7 +185,8 @@ static void check_sorted_keys(const struct rkt_key_index *items, size_t count, u
     }
 }
 
-/* Keys of every width, so of every number of passes: 0 to 7 times a factor, and what they start at. */
+/* Keys of every width, so of every number of passes: 0 to 7 times a factor, and what they start
+ * at. */
 static void sorting_keys_of_any_width_keeps_equal_ones_as_they_were(void **state)
 {
     (void)state;

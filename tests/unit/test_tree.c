@@ -92,7 +92,8 @@ static void a_leader_that_stands_still_for_a_moment_is_kept(void **state)
     tree_must_end_whole(tree);
 }
 
-/* It hears its leader again when it runs again, and nothing tells it that it was the one who slept. */
+/* It hears its leader again when it runs again, and nothing tells it that it was the one who
+ * slept. */
 static void a_member_that_stood_still_itself_keeps_its_leader(void **state)
 {
     struct tree *tree = *state;

@@ -22,7 +22,8 @@ struct twist {
     int64_t late_ns; /* it begins so much later, which all wait for */
 };
 
-/* `count` AllReduces in `span_ns`, to which anybody may come last, whose ends are up to 2 us apart. */
+/* `count` AllReduces in `span_ns`, to which anybody may come last, whose ends are up to 2 us
+ * apart. */
 static void make(struct fake_run *run, size_t count, int64_t span_ns, int64_t bound_ns,
                  const struct twist *twist)
 {

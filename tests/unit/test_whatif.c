@@ -253,7 +253,8 @@ static void a_tensor_parallel_wait_is_not_blamed_on_its_victim(void **state)
     fake_job_release(&job);
 }
 
-/* Rank 2 is always late, the others in turn: what it costs varies by more than that, but it is never another. */
+/* Rank 2 is always late, the others in turn: what it costs varies by more than that, but it is
+ * never another. */
 static void who_holds_up_every_step_is_named_whatever_the_others_hide_of_it(void **state)
 {
     struct fake_job job;
@@ -273,8 +274,8 @@ static void who_holds_up_every_step_is_named_whatever_the_others_hide_of_it(void
     fake_job_release(&job);
 }
 
-/* Tokens are dealt out, worked on and given back, twice; rank 2 has the expert that most of the first go to,
- * rank 1 one that gets a few more of the second. */
+/* Tokens are dealt out, worked on and given back, twice; rank 2 has the expert that most of the
+ * first go to, rank 1 one that gets a few more of the second. */
 static void a_hot_expert_gains_what_its_peers_do_not_have(void **state)
 {
     const int64_t work_us[2][ALL_MAX] = {{100, 100, 500, 100}, {100, 150, 100, 100}};
@@ -402,8 +403,8 @@ static void equal_ranks_with_jitter_name_nobody(void **state)
     }
 }
 
-/* Two stages of two ranks that share tensors: each stage is a group without a peer outside. Chance names
- * somebody in 1 of 100 runs at most. */
+/* Two stages of two ranks that share tensors: each stage is a group without a peer outside. Chance
+ * names somebody in 1 of 100 runs at most. */
 static void equal_stages_with_jitter_name_nobody(void **state)
 {
     static const uint32_t PAIRS[4][2] = {{0, 1}, {2, 3}, {0, 2}, {1, 3}};

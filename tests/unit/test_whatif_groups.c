@@ -39,7 +39,8 @@ static void two_slow_ranks_of_a_host_are_named_together(void **state)
     fake_job_release(&job);
 }
 
-/* Rank 2 is late, and twice rank 3 stalls for long: in these two steps their host gains more than either. */
+/* Rank 2 is late, and twice rank 3 stalls for long: in these two steps their host gains more than
+ * either. */
 static void ranks_of_a_host_that_stall_by_chance_are_no_group(void **state)
 {
     struct fake_job job;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What-if runs of ranks whose hosts launch when it matters: ideal, without transfers, as the others. */
+/* What-if runs of ranks whose hosts launch when it matters: ideal, without transfers, as the
+ * others. */
 #include <math.h>
 
 #include "fake_job.h"
@@ -135,7 +136,8 @@ static void without_transfers_a_step_is_no_shorter_than_its_host(void **state)
     fake_job_release(&job);
 }
 
-/* The host has launched nothing before the first kernel; then it works so long before each step's. */
+/* The host has launched nothing before the first kernel; then it works so long before each
+ * step's. */
 static void add_launch_bound_step(struct fake_job *job, int64_t host_us[RANKS],
                                   const int64_t work_us[RANKS])
 {
@@ -159,7 +161,8 @@ static void add_launch_bound_step(struct fake_job *job, int64_t host_us[RANKS],
 }
 
 /*
- * Rank 1's host takes 400 longer and is up and down by 25; so is rank 0's at other times, and lies ahead.
+ * Rank 1's host takes 400 longer and is up and down by 25; so is rank 0's at other times, and lies
+ * ahead.
  *
  *     host    |===Python 1000===|K|AR|K'|===Python 1000===|K|AR|K'| ...
  *     lane                       |=100=|     |=50=|        |=100=|

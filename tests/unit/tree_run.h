@@ -3,8 +3,8 @@
 #define RKT_TESTS_UNIT_TREE_RUN_H
 
 /*
- * tree_run - a loop_run with a leader. Ranks 0 and 1 send to rank 0, ranks 2 to 4 to rank 2. Each rank's
- * job records as many kernels a second, numbered by their start.
+ * tree_run - a loop_run with a leader. Ranks 0 and 1 send to rank 0, ranks 2 to 4 to rank 2. Each
+ * rank's job records as many kernels a second, numbered by their start.
  */
 
 #include <stdbool.h>

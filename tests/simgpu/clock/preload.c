@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Preloaded, it gives a wrong CLOCK_REALTIME (shift.h) to a whole process, and a kernel that says that it is steered. */
+/* Preloaded, it gives a wrong CLOCK_REALTIME (shift.h) to a whole process, and a kernel that says
+ * that it is steered. */
 
 #include <string.h>
 #include <sys/syscall.h>

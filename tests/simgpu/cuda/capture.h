@@ -18,7 +18,8 @@
 
 struct sim_work;
 
-/* Where in a capture a stream, or the last record of an event, is. Guarded by the captures' lock. */
+/* Where in a capture a stream, or the last record of an event, is. Guarded by the captures'
+ * lock. */
 struct sim_capture_place {
     uint64_t capture_id; /* 0: in none */
     uint32_t lane;       /* streams */

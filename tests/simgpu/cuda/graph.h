@@ -10,7 +10,8 @@
  * for it. A launch puts lane 0 into the stream that it is launched in and the other lanes into
  * streams of the executable's own, so that it runs as the captured streams would have.
  *
- * Ids: of executables, counted in the process; a node's is (executable's << 32 | number of the node).
+ * Ids: of executables, counted in the process; a node's is (executable's << 32 | number of the
+ * node).
  */
 
 #include <cuda.h>

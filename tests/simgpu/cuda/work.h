@@ -2,8 +2,8 @@
 #ifndef SIMGPU_CUDA_WORK_H
 #define SIMGPU_CUDA_WORK_H
 
-/* work - what goes into a stream: to the device at once, or into the graph that the stream is captured
- * into. */
+/* work - what goes into a stream: to the device at once, or into the graph that the stream is
+ * captured into. */
 
 #include <cuda.h>
 
@@ -22,7 +22,8 @@ struct sim_submitted {
     uint64_t ticket;
 };
 
-/* `stream` may be NULL. On failure gate and replay are still the caller's; on success they are not. */
+/* `stream` may be NULL. On failure gate and replay are still the caller's; on success they are
+ * not. */
 CUresult sim_work_submit(const struct simgpu_call *call, CUstream stream, struct sim_work *work,
                          struct sim_submitted *submitted_out);
 

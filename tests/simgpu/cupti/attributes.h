@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-/* Buffers per thread, from the next registration of callbacks on: always in 13.0 unless switched off,
- * never before 12.3, and in between when switched on. */
+/* Buffers per thread, from the next registration of callbacks on: always in 13.0 unless switched
+ * off, never before 12.3, and in between when switched on. */
 bool sim_attributes_are_buffers_per_thread(void);
 
 /* The client gives buffers that are all zeros. */

@@ -3,8 +3,8 @@
 #define SIMGPU_CUPTI_CALLBACKS_H
 
 /*
- * callbacks - the one subscriber of the process, and what it is told: the calls of the driver and of
- * the runtime, when they begin and when they end. symbolName and functionParams are NULL.
+ * callbacks - the one subscriber of the process, and what it is told: the calls of the driver and
+ * of the runtime, when they begin and when they end. symbolName and functionParams are NULL.
  *
  * Threads: all calls from any thread. A callback may still run while its subscriber leaves.
  */

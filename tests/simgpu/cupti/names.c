@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Names of the calls that the stand-in driver reports, and of the runtime's that a program may play. */
+/* Names of the calls that the stand-in driver reports, and of the runtime's that a program may
+ * play. */
 
 #include <cupti.h>
 

@@ -312,7 +312,8 @@ static bool has_room(const struct place *place, size_t bytes)
     return place->current && place->current->bytes - place->current->used >= bytes;
 }
 
-/* The buffer with room for a record of this thread, and the lock held; NULL: dropped, and it is not. */
+/* The buffer with room for a record of this thread, and the lock held; NULL: dropped, and it is
+ * not. */
 static struct buffer *make_room_and_lock(struct thread *thread, size_t bytes)
 {
     while (thread) {

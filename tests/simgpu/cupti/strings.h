@@ -11,8 +11,8 @@
 /* The copy is never freed. NULL: no memory. */
 const char *sim_string_intern(const char *text);
 
-/* Its module is gone: with mode stale-names (settings.h) the copy is overwritten with question marks,
- * and the next that is interned is another one. */
+/* Its module is gone: with mode stale-names (settings.h) the copy is overwritten with question
+ * marks, and the next that is interned is another one. */
 void sim_string_spoil(const char *text);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How a client finds the records in its buffer, and the ways in which a library could lead it astray. */
+/* How a client finds the records in its buffer, and the ways in which a library could lead it
+ * astray. */
 
 #include <cupti.h>
 #include <stddef.h>

@@ -53,8 +53,8 @@ ncclResult_t sim_comm_create(const ncclUniqueId *id, int rank, int rank_count, c
                              ncclComm_t *comm_out);
 void sim_comm_destroy(ncclComm_t comm);
 
-/* Those with the same color make a communicator, in the order of their keys. All ranks of `comm` call
- * it, and wait for one another. */
+/* Those with the same color make a communicator, in the order of their keys. All ranks of `comm`
+ * call it, and wait for one another. */
 ncclResult_t sim_comm_split(ncclComm_t comm, int color, int key, const char *name,
                             ncclComm_t *comm_out);
 

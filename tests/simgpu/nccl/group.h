@@ -3,15 +3,16 @@
 #define SIMGPU_NCCL_GROUP_H
 
 /*
- * group - calls between ncclGroupStart and ncclGroupEnd, or one call on its own; each thread has its
- * own. Tells the plugin, in NCCL's order:
+ * group - calls between ncclGroupStart and ncclGroupEnd, or one call on its own; each thread has
+ * its own. Tells the plugin, in NCCL's order:
  *
  *     GroupApi up, state 23, {CollApi up, down}..., state 24,
  *     per kernel: KernelLaunch up, launch, KernelLaunch down, Group up, {Coll up, down}..., Group down,
  *     GroupApi down
  *
- * Communicators that are made in a group are made at its end, each on a thread of its own, as several
- * devices of one process need it. A parent is told of whenever one of its children is wanted.
+ * Communicators that are made in a group are made at its end, each on a thread of its own, as
+ * several devices of one process need it. A parent is told of whenever one of its children is
+ * wanted.
  */
 
 #include "tests/simgpu/nccl/task.h"

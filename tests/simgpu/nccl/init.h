@@ -3,8 +3,8 @@
 #define SIMGPU_NCCL_INIT_H
 
 /*
- * init - communicators that a group makes at its end: each waits for its other ranks, which may be in the
- * same thread's group, so each is made on a thread of its own.
+ * init - communicators that a group makes at its end: each waits for its other ranks, which may be
+ * in the same thread's group, so each is made on a thread of its own.
  *
  * Threads: each thread has its own list.
  */

@@ -196,8 +196,8 @@ enum side {
 };
 
 /*
- * A captured kernel. Each launch of its graph makes a gate and, if it is told, calls the host function;
- * the n-th of both share a watch, whichever comes first.
+ * A captured kernel. Each launch of its graph makes a gate and, if it is told, calls the host
+ * function; the n-th of both share a watch, whichever comes first.
  */
 struct plan {
     struct sim_task *tasks; /* copies */

@@ -4,12 +4,12 @@
 
 /*
  * launch - puts the tasks of one communicator and stream on the device as one kernel, which ends
- * when all ranks that it concerns have started theirs and the bytes have had their time; and tells the
- * plugin: KernelLaunch up, launch, KernelLaunch down, then what tell.h says.
+ * when all ranks that it concerns have started theirs and the bytes have had their time; and tells
+ * the plugin: KernelLaunch up, launch, KernelLaunch down, then what tell.h says.
  *
- * Into a stream that is captured the kernel goes as a node of the graph. Then the operations are told
- * only where a kernel has work for the progress thread, each time that the graph is launched: by a
- * host function in front of it. Else a replay is silence.
+ * Into a stream that is captured the kernel goes as a node of the graph. Then the operations are
+ * told only where a kernel has work for the progress thread, each time that the graph is launched:
+ * by a host function in front of it. Else a replay is silence.
  */
 
 #include "tests/simgpu/nccl/tell.h"

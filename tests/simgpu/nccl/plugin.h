@@ -7,8 +7,8 @@
  * and the plugin both know, and hands it events in that version's form.
  *
  * Name:    NCCL_PROFILER_PLUGIN: a path, a library name, or a short name for
- *          libnccl-profiler-<name>.so; unset: libnccl-profiler.so; none: no plugin; STATIC_PLUGIN: the
- *          program itself.
+ *          libnccl-profiler-<name>.so; unset: libnccl-profiler.so; none: no plugin; STATIC_PLUGIN:
+ *          the program itself.
  * Life:    loaded with the first communicator, unloaded with the last; a load that failed is not
  *          tried again in this process.
  * Memory:  a descriptor is exactly as long as its version says, on the heap, so that a memory

@@ -3,8 +3,8 @@
 #define SIMGPU_NCCL_PROGRESS_H
 
 /*
- * progress - the thread that looks after kernels under way, and tells the plugin of their channels and
- * of network work. It sees a kernel begin and end some time later, as it polls.
+ * progress - the thread that looks after kernels under way, and tells the plugin of their channels
+ * and of network work. It sees a kernel begin and end some time later, as it polls.
  *
  *     launch: watch made -> kernel (gate stamps it) ──▶ progress thread -> plugin
  *     after the collective was told: posted ──────────▶

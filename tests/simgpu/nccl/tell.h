@@ -3,8 +3,8 @@
 #define SIMGPU_NCCL_TELL_H
 
 /*
- * tell - tells the plugin that a kernel's operations are on their way: Group up, {Coll up, down}...,
- * Group down, then hands the kernel to the progress thread.
+ * tell - tells the plugin that a kernel's operations are on their way: Group up, {Coll up,
+ * down}..., Group down, then hands the kernel to the progress thread.
  *
  * Threads: the launching one; for a graph the driver's thread of host functions.
  */

@@ -31,7 +31,8 @@ int sim_nvml_device_count(void)
     return text ? (int)strtol(text, NULL, 10) : 8;
 }
 
-/* "NAME[:VALUE[:AFTER]]", one after the other with commas; the value of the first that counts by now. */
+/* "NAME[:VALUE[:AFTER]]", one after the other with commas; the value of the first that counts by
+ * now. */
 static const char *asked(const char *variable, const char *name, char *value, size_t value_bytes)
 {
     const char *at = getenv(variable);

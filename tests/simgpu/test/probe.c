@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * probe - a library in the two roles of the capture library, injected by the driver and plugged into
- * NCCL, that writes all it is told as lines of text to SIMGPU_PROBE_DIR/<RANK>.txt:
+ * probe - a library in the two roles of the capture library, injected by the driver and plugged
+ * into NCCL, that writes all it is told as lines of text to SIMGPU_PROBE_DIR/<RANK>.txt:
  *
  *     injected <0 or 1: cuInit inside the hook worked>
  *     kernel <stream> <start> <end> <correlation> <name>

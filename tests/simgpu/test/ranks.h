@@ -40,7 +40,8 @@ ncclComm_t test_rank_join(const struct test_rank *rank);
 /* Wait until `count` ranks have said that they are ready. */
 void test_shared_wait(struct test_shared *shared, int count);
 
-/* Fork `rank_count` processes that run `part`; pids_out has room for them. The memory stays mapped. */
+/* Fork `rank_count` processes that run `part`; pids_out has room for them. The memory stays
+ * mapped. */
 struct test_shared *test_ranks_start(int rank_count, void (*part)(struct test_rank *rank),
                                      pid_t *pids_out);
 

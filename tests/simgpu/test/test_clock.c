@@ -31,7 +31,8 @@ static int64_t read_ns(clockid_t clock)
     return ts.tv_sec * S + ts.tv_nsec;
 }
 
-/* By how much the stamp of a kernel that starts now, and CUPTI's own, are ahead of the true clock. */
+/* By how much the stamp of a kernel that starts now, and CUPTI's own, are ahead of the true
+ * clock. */
 static void measure(int64_t *kernel_ns, int64_t *timestamp_ns)
 {
     uint64_t timestamp;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The stand-in CUPTI: what a subscriber is told, calls of the runtime around those of the driver, ids
- * from outside, numbers of streams. */
+/* The stand-in CUPTI: what a subscriber is told, calls of the runtime around those of the driver,
+ * ids from outside, numbers of streams. */
 
 #include <cuda.h>
 #include <cupti.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The stand-in NCCL as the host of a profiler plugin, which the probe plays: it hears of everything in
- * NCCL's order, and of all that NCCL gets wrong. */
+/* The stand-in NCCL as the host of a profiler plugin, which the probe plays: it hears of everything
+ * in NCCL's order, and of all that NCCL gets wrong. */
 
 #include <cuda.h>
 #include <nccl.h>

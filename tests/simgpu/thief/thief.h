@@ -4,9 +4,9 @@
 
 /*
  * thief - a second CUPTI client, which takes everything from the first as a profiling session of
- * torch.profiler does: its own callbacks, buffers from malloc, the kinds that it wants; at the end a
- * forced flush and those kinds off, for everybody. It frees what it gets, the first client's buffers
- * as well, as CUPTI's own samples do.
+ * torch.profiler does: its own callbacks, buffers from malloc, the kinds that it wants; at the end
+ * a forced flush and those kinds off, for everybody. It frees what it gets, the first client's
+ * buffers as well, as CUPTI's own samples do.
  *
  * Threads: start and stop from one thread.
  */

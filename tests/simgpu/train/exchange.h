@@ -9,7 +9,8 @@
 
 #include "tests/simgpu/train/options.h"
 
-/* Rank 0 makes the id and serves it to all others; they try for a minute. False: why is on stderr. */
+/* Rank 0 makes the id and serves it to all others; they try for a minute. False: why is on
+ * stderr. */
 bool train_exchange_id(const struct train_options *options, ncclUniqueId *id_out);
 
 #endif

@@ -13,9 +13,9 @@
 #include "tests/simgpu/train/options.h"
 
 /*
- * Returns when `step` may begin, as the number in the file of --gate is above it; false: the file says
- * "end" behind the number, and this step is none of those. Where it has to wait it says so once. A file
- * that is not there says 0.
+ * Returns when `step` may begin, as the number in the file of --gate is above it; false: the file
+ * says "end" behind the number, and this step is none of those. Where it has to wait it says so
+ * once. A file that is not there says 0.
  */
 bool train_gate_pass(const struct train_options *options, uint32_t step);
 

@@ -3,8 +3,8 @@
 #define SIMGPU_TRAIN_RUNTIME_H
 
 /*
- * runtime - with --runtime the launches of kernels look to CUPTI as if they came from the CUDA runtime:
- * a call of it around the driver's. Only the stand-in driver can do that.
+ * runtime - with --runtime the launches of kernels look to CUPTI as if they came from the CUDA
+ * runtime: a call of it around the driver's. Only the stand-in driver can do that.
  */
 
 #include "tests/simgpu/hooks.h"

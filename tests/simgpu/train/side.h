@@ -3,8 +3,8 @@
 #define SIMGPU_TRAIN_SIDE_H
 
 /*
- * side - threads beside the training that launch kernels of no length, each in a stream of its own, at
- * a steady rate: a host-bound job with a known number of records.
+ * side - threads beside the training that launch kernels of no length, each in a stream of its own,
+ * at a steady rate: a host-bound job with a known number of records.
  */
 
 #include <stdint.h>

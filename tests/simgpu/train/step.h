@@ -3,8 +3,8 @@
 #define SIMGPU_TRAIN_STEP_H
 
 /*
- * step - one training step as PyTorch DDP runs it, launched call by call or, with --graphs, captured
- * once as a whole and then launched as a graph:
+ * step - one training step as PyTorch DDP runs it, launched call by call or, with --graphs,
+ * captured once as a whole and then launched as a graph:
  *
  *     main thread:    copy the input, launch forward, wait for autograd, launch the optimizer
  *     autograd:       launch backward; per bucket an AllReduce on a second stream
