@@ -19,7 +19,8 @@ struct rkt_clock_line_point {
     int64_t d_ns;
     int64_t half_ns; /* half the width of the pair's bracket */
     int64_t error_ns;
-    /* of readings left out on the way to the pair after it; -1: there were none, or it is not known */
+    /* of readings left out on the way to the pair after it; -1: there were none, or it is not
+     * known */
     int64_t line_ns;
     int64_t line_to_ns; /* x of that pair */
     int64_t back_ns; /* as far the clock may have been set back in that piece, beside the twices */
@@ -111,7 +112,8 @@ static int64_t bend_ns(const struct rkt_clock_line *line, size_t k, size_t neigh
     return abs_ns(clamp_ns((__int128)p[k + 1].d_ns - p[k].d_ns - expected_ns));
 }
 
-/* Whether readings tell what the clock did inside piece k; not if a step back has mixed up the pairs. */
+/* Whether readings tell what the clock did inside piece k; not if a step back has mixed up the
+ * pairs. */
 static bool has_readings(const struct rkt_clock_line *line, size_t k)
 {
     const struct rkt_clock_line_point *p = &line->points[k];
@@ -133,7 +135,8 @@ static bool is_long(const struct rkt_clock_line *line, size_t k)
     return has_readings(line, k) || left_out_ns(line, k) > 0;
 }
 
-/* By so much brackets alone may make piece k differ from its neighbour, and pairs that were left out. */
+/* By so much brackets alone may make piece k differ from its neighbour, and pairs that were left
+ * out. */
 static int64_t unsure_ns(const struct rkt_clock_line *line, size_t k)
 {
     return clamp_ns((__int128)line->points[k].half_ns + line->points[k + 1].half_ns +
@@ -152,7 +155,8 @@ static bool is_witness(const struct rkt_clock_line *line, size_t k)
     return k + 1 < line->count && !is_stepped(line, k);
 }
 
-/* Whether the pieces that meet in point i, if there are two, show one rate, as far as brackets tell. */
+/* Whether the pieces that meet in point i, if there are two, show one rate, as far as brackets
+ * tell. */
 static bool is_even_at(const struct rkt_clock_line *line, size_t i)
 {
     return i > 0 && is_witness(line, i - 1) && is_witness(line, i) &&
@@ -167,8 +171,9 @@ static bool is_three(const struct rkt_clock_line *line, size_t k)
 }
 
 /*
- * Whether piece k shows one rate with readings around it. Two gaps between readings may do so by accident, if the
- * rate changed in both: it takes three in a row. A piece with pairs left out is two at least.
+ * Whether piece k shows one rate with readings around it. Two gaps between readings may do so by
+ * accident, if the rate changed in both: it takes three in a row. A piece with pairs left out is
+ * two at least.
  */
 static bool is_confirmed(const struct rkt_clock_line *line, size_t k)
 {
@@ -184,15 +189,17 @@ static bool is_confirmed(const struct rkt_clock_line *line, size_t k)
 /*
  * How far the truth may be off the straight line inside piece k, beside the brackets.
  *
- * Where readings inside it were left out, they tell. Where those around confirm its rate, what there was is no more than it
- * bends from the neighbour that is free of it: the smaller of the two. Else the rate changed inside, or the clock was
- * stepped. Until it began to do so it ran as in the neighbour before, and from when it ended on as in that
- * behind: at both moments, and so between them, the truth is off by no more than the larger of the two bends. That
- * holds for two changes of the rate, and for a step and one; and if a neighbour has changed, too, by the other.
+ * Where readings inside it were left out, they tell. Where those around confirm its rate, what
+ * there was is no more than it bends from the neighbour that is free of it: the smaller of the two.
+ * Else the rate changed inside, or the clock was stepped. Until it began to do so it ran as in the
+ * neighbour before, and from when it ended on as in that behind: at both moments, and so between
+ * them, the truth is off by no more than the larger of the two bends. That holds for two changes of
+ * the rate, and for a step and one; and if a neighbour has changed, too, by the other.
  *
- * A piece that ends at the height where it began may have changed its rate, too: its own change bounds nothing. In a
- * stepped piece, and where no neighbour tells the rate, all counts that a slew may have hidden of a step.
- * What this cannot see: more than two changes from one reading to the next, or such in three gaps in a row.
+ * A piece that ends at the height where it began may have changed its rate, too: its own change
+ * bounds nothing. In a stepped piece, and where no neighbour tells the rate, all counts that a slew
+ * may have hidden of a step. What this cannot see: more than two changes from one reading to the
+ * next, or such in three gaps in a row.
  */
 static int64_t bent_ns(const struct rkt_clock_line *line, size_t k)
 {
@@ -299,7 +306,8 @@ static bool add_twices(struct rkt_clock_line *line)
     return line->twices != NULL;
 }
 
-/* The largest of what was set back where readings in [from, to] may be of either side; steps are few. */
+/* The largest of what was set back where readings in [from, to] may be of either side; steps are
+ * few. */
 static int64_t twice_ns(const struct rkt_clock_line *line, int64_t from_ns, int64_t to_ns)
 {
     int64_t worst_ns = 0;
@@ -311,7 +319,8 @@ static int64_t twice_ns(const struct rkt_clock_line *line, int64_t from_ns, int6
     return worst_ns;
 }
 
-/* What readings between two pairs show; -1: none do, or there was another pair in between that is lost. */
+/* What readings between two pairs show; -1: none do, or there was another pair in between that is
+ * lost. */
 static int64_t shown_ns(const struct rkt_event *before, const struct rkt_event *pair)
 {
     uint64_t apart_us = (pair->start_ns - before->start_ns) / 1000u;

@@ -5,9 +5,10 @@
 /*
  * clock_line - readings of REALTIME or MONOTONIC to MONOTONIC_RAW, or back, by recorded pairs.
  *
- * Linear between neighbouring pairs. The error is their bracket and what readings in between that were left out
- * show; where there were none, what two changes of a slew of up to 500 ppm, or a step and one, may have done
- * there unseen, if not in three gaps between readings in a row (common/doc/clocks.md).
+ * Linear between neighbouring pairs. The error is their bracket and what readings in between that
+ * were left out show; where there were none, what two changes of a slew of up to 500 ppm, or a step
+ * and one, may have done there unseen, if not in three gaps between readings in a row
+ * (common/doc/clocks.md).
  *
  * Threads: read only after init. Memory: its own.
  */
@@ -21,8 +22,8 @@
 #include "common/status.h"
 
 /*
- * So often a sidecar reads its clocks. Readings that it leaves out are no further than that off the line
- * between the pairs that it keeps; where more than the gap lies between two, it keeps both.
+ * So often a sidecar reads its clocks. Readings that it leaves out are no further than that off the
+ * line between the pairs that it keeps; where more than the gap lies between two, it keeps both.
  */
 #define RKT_CLOCK_PAIR_EVERY_NS INT64_C(100000000)
 #define RKT_CLOCK_PAIR_GAP_NS (RKT_CLOCK_PAIR_EVERY_NS / 2 * 3)

@@ -174,7 +174,8 @@ static bool is_bound_known(const struct rkt_clock_map *map)
     return map->state != RKT_ALIGN_UNALIGNED && map->state != RKT_ALIGN_WALL_CLOCK;
 }
 
-/* What the alignment says at a rank time; what mapping it to the alignment's clock adds to its bounds. */
+/* What the alignment says at a rank time; what mapping it to the alignment's clock adds to its
+ * bounds. */
 static struct rkt_align_point align_at(const struct rkt_clock_map *map, int64_t rank_ns,
                                        int64_t *local_ns_out, int64_t *error_ns_out)
 {

@@ -43,7 +43,8 @@ bool rkt_clock_map_to_rank(const struct rkt_clock_map *map, enum rkt_clock_id cl
                            struct rkt_local_time local, int64_t *rank_ns_out,
                            int64_t *error_ns_out);
 
-/* Rank time to MONOTONIC_RAW, which alignments are in (an import's own clock stays), and what that may be wrong by. */
+/* Rank time to MONOTONIC_RAW, which alignments are in (an import's own clock stays), and what that
+ * may be wrong by. */
 bool rkt_clock_map_to_raw(const struct rkt_clock_map *map, int64_t rank_ns, int64_t *raw_ns_out,
                           int64_t *error_ns_out);
 

@@ -97,7 +97,8 @@ static double gain_ns(const struct rkt_event *from, const struct rkt_event *to, 
     return (double)((int64_t)(clock(to) - clock(from)) - raw_ns);
 }
 
-/* The i-th reading on the way from the pair kept last, which is the 0th, over those left out to `end`. */
+/* The i-th reading on the way from the pair kept last, which is the 0th, over those left out to
+ * `end`. */
 static const struct rkt_event *reading(const struct rkt_clock_pairs *pairs, size_t i,
                                        const struct rkt_event *end)
 {

@@ -9,9 +9,9 @@
  * pairs that say something are kept: the line from the pair kept last to each new one shall pass
  * all since then within RKT_CLOCK_PAIR_LINE_NS, of REALTIME and of MONOTONIC. Where it does not the
  * pair before is kept, with how far those left out are off the line to it, and how much they bend.
- * So it is where no reading came for RKT_CLOCK_PAIR_GAP_NS: what was then nobody knows. Since then a
- * pair is kept after 0.2 s, 0.4 s and so on up to each ten seconds, so that a rate of some seconds
- * has two lines, which are each other's witness (clock_line.h).
+ * So it is where no reading came for RKT_CLOCK_PAIR_GAP_NS: what was then nobody knows. Since then
+ * a pair is kept after 0.2 s, 0.4 s and so on up to each ten seconds, so that a rate of some
+ * seconds has two lines, which are each other's witness (clock_line.h).
  *
  * Threads: one.
  */
@@ -43,8 +43,8 @@ struct rkt_clock_readings {
 };
 
 /*
- * The pair that they make: REALTIME was read somewhere in the bracket. So was MONOTONIC, less what RAW
- * went on by in between: the bracket is as wide as the wider of both, around the first.
+ * The pair that they make: REALTIME was read somewhere in the bracket. So was MONOTONIC, less what
+ * RAW went on by in between: the bracket is as wide as the wider of both, around the first.
  */
 struct rkt_event rkt_clock_pair_of(const struct rkt_clock_readings *readings);
 

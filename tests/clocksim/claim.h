@@ -5,9 +5,10 @@
 /*
  * claim - what a simulated host claims of true time, as one that a PTP daemon steers does.
  *
- * A claim is half_ns wide to either side of what the host takes for true time, which is off by up to nearly
- * that: of half the hosts along a sine of some seconds to an hour, of the others to one end or the other for
- * some seconds to minutes on end, as a servo or a slow way to the grandmaster does it. A host may lie.
+ * A claim is half_ns wide to either side of what the host takes for true time, which is off by up
+ * to nearly that: of half the hosts along a sine of some seconds to an hour, of the others to one
+ * end or the other for some seconds to minutes on end, as a servo or a slow way to the grandmaster
+ * does it. A host may lie.
  */
 
 #include <stdbool.h>

@@ -6,8 +6,8 @@
  * goal - what alignments shall reach on simulated clocks: figures beside their limits.
  *
  * One list for the test, which holds every figure to its limits, and for the bench, which prints
- * them beside what two simple ways make of the same data. Marks 11 to 14 need real MPI: rows of the same table
- * by tests/mpi/clock_exchange.c. 17 needs a GPU (tests/gpu).
+ * them beside what two simple ways make of the same data. Marks 11 to 14 need real MPI: rows of the
+ * same table by tests/mpi/clock_exchange.c. 17 needs a GPU (tests/gpu).
  */
 
 #include <stdbool.h>
@@ -23,8 +23,8 @@ struct sim_figure {
     double value;     /* 0 or more */
     double least;
     double most;
-    /* the same of a line from the start to the end, and of a constant offset from the start; NAN: they
-     * have no such figure */
+    /* the same of a line from the start to the end, and of a constant offset from the start; NAN:
+     * they have no such figure */
     double line;
     double constant;
     bool is_of_machine; /* a time: no test judges it */

@@ -19,8 +19,8 @@ static struct sim_run_model model_of(double half_ns)
 }
 
 /*
- * Both ends' claims, wherever in them the estimate is, and what opens between two of them, at rho of 300 ppb
- * and a little more each.
+ * Both ends' claims, wherever in them the estimate is, and what opens between two of them, at rho
+ * of 300 ppb and a little more each.
  */
 static double most_us(double half_ns)
 {

@@ -114,7 +114,8 @@ static uint32_t likely_ns(const struct stage *stage, size_t n, double true_s)
     return (uint32_t)rkt_clock_map_likely_at(stage->maps[n], raw_ns);
 }
 
-/* The stamps of WRONG_NODE are off by off_ns. `has_bounds`: else what clocks may be off counts as 0. */
+/* The stamps of WRONG_NODE are off by off_ns. `has_bounds`: else what clocks may be off counts as
+ * 0. */
 static struct rkt_result stamp(struct stage *stage, enum way way, int64_t off_ns, bool has_bounds)
 {
     for (size_t n = 0; n < stage->node_count; n++) {
@@ -170,7 +171,8 @@ static double named_after(struct rkt_result result, bool is_proven)
     return (double)count;
 }
 
-/* By how much what is told of the wrong node after all collectives misses by how much it is ahead; 0: it holds it. */
+/* By how much what is told of the wrong node after all collectives misses by how much it is ahead;
+ * 0: it holds it. */
 static double missed_us(struct rkt_result result, int64_t off_ns)
 {
     struct rkt_clock_check found = check(&result, OPS_MAX);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clocks that were never measured, aligned by collectives alone: 8 ranks, each on a clock of its own, for
- * an hour. Collectives are sparse, so that it is the rates that decide how wide bounds are in between.
+ * Clocks that were never measured, aligned by collectives alone: 8 ranks, each on a clock of its
+ * own, for an hour. Collectives are sparse, so that it is the rates that decide how wide bounds are
+ * in between.
  */
 #include <math.h>
 #include <stdio.h>

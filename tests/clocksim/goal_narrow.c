@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clocks that are not measured for a while, in the middle or until the end, and collectives all along: where
- * the measurements leave the bound wide, collectives narrow it.
+ * Clocks that are not measured for a while, in the middle or until the end, and collectives all
+ * along: where the measurements leave the bound wide, collectives narrow it.
  */
 #include <math.h>
 #include <stdlib.h>

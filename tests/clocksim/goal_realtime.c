@@ -2,8 +2,9 @@
 /*
  * Mark 10: REALTIME is stepped and slewed while RAW runs on, and RAW stands still for a suspend.
  *
- * CUPTI's stamps are in REALTIME. The pairs that a sidecar takes, and keeps some of, map them to RAW;
- * here beside a line through the first pair and the last, and the constant offset of the first.
+ * CUPTI's stamps are in REALTIME. The pairs that a sidecar takes, and keeps some of, map them to
+ * RAW; here beside a line through the first pair and the last, and the constant offset of the
+ * first.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -95,7 +96,8 @@ static struct rkt_event take_pair(const struct reader *reader, double true_s)
     return best;
 }
 
-/* From some moment on, and then as soon as the sidecar looks after it is due: daemons know nothing of that. */
+/* From some moment on, and then as soon as the sidecar looks after it is due: daemons know nothing
+ * of that. */
 static void take_pairs(const struct reader *reader, double duration_s, struct pairs *pairs)
 {
     struct rkt_clock_pairs sidecar = {0};
@@ -175,7 +177,8 @@ static double true_s_of(const struct sim_clock *clock, uint64_t raw_ns)
     return true_s;
 }
 
-/* Where pairs were kept one after the other something changed: many stamps there, beyond what is counted as flagged. */
+/* Where pairs were kept one after the other something changed: many stamps there, beyond what is
+ * counted as flagged. */
 static void look_closely(struct mapped *mapped, const struct rkt_clock_map *map,
                          const struct sim_clock *clock, const struct pairs *pairs,
                          double duration_s)

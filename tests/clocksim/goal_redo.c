@@ -102,7 +102,8 @@ static struct rkt_store_reader *write_store(const struct sim_run *run)
     return reader;
 }
 
-/* How many alignments differ: from the stored ones, and from what rank 0 would make of what it kept. */
+/* How many alignments differ: from the stored ones, and from what rank 0 would make of what it
+ * kept. */
 struct differences {
     size_t from_stored;
     size_t from_made;

@@ -3,8 +3,8 @@
 #define RKT_TESTS_CLOCKSIM_LINE_H
 
 /*
- * line - how others align: a straight line through the best measurement at the start and the best at
- * the end; or the former alone, for a constant offset.
+ * line - how others align: a straight line through the best measurement at the start and the best
+ * at the end; or the former alone, for a constant offset.
  */
 
 #include <stdbool.h>

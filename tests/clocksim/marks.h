@@ -46,7 +46,8 @@ struct sim_marks {
     "| line from start to end | constant from the start |"
 #define SIM_MARKS_COLUMN_COUNT 7
 
-/* Adds a point: `truth_ns` is what the clock lacks to the reference's. `line`: NULL, there is none. */
+/* Adds a point: `truth_ns` is what the clock lacks to the reference's. `line`: NULL, there is
+ * none. */
 void sim_marks_add_point(struct sim_marks *marks, const struct rkt_clock_map *map,
                          const struct sim_line *line, double local_ns, double truth_ns);
 /* A row of these columns, without the line's end. Sorts the series. */

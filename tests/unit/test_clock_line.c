@@ -135,7 +135,8 @@ static void assert_within(struct set_back set_back, int64_t at_ns, int64_t off_n
                  (long long)off_ns, (long long)error_ns);
 }
 
-/* Set back at any moment between the third reading and the fourth: each truth is within the error. */
+/* Set back at any moment between the third reading and the fourth: each truth is within the
+ * error. */
 static void assert_either_side_is_within(struct set_back set_back)
 {
     struct rkt_clock_line to_raw = set_back_line(set_back, false);
@@ -198,7 +199,8 @@ static void a_stored_reading_may_come_again(void **state)
     rkt_clock_line_release(&line);
 }
 
-/* The piece beside tells no rate, as it holds a step: all counts that 500 ppm may make of 100 ms. */
+/* The piece beside tells no rate, as it holds a step: all counts that 500 ppm may make of 100
+ * ms. */
 static void a_stepped_piece_is_no_witness(void **state)
 {
     const struct rkt_event pairs[] = {pair(1000000000, 0, 11000000000),
@@ -245,7 +247,8 @@ static int64_t turned(int64_t run_ns, int64_t turn_ns)
     return FIRST_NS + run_ns + slewed_ns * 400 / 1000000;
 }
 
-/* Slewed by 400 ppm one way and then the other, from between the third reading and the fourth on. */
+/* Slewed by 400 ppm one way and then the other, from between the third reading and the fourth
+ * on. */
 static void a_change_of_the_slew_is_within_the_error(void **state)
 {
     (void)state;
@@ -324,8 +327,8 @@ static void assert_turns_are_within(const struct two_turns *turns)
 }
 
 /*
- * Two changes of rate, in two gaps beside each other or in one, at any moments. At 450 and 550 ms from 0 to
- * 400 ppm and back both gaps show 200 ppm, as if nothing had changed in either.
+ * Two changes of rate, in two gaps beside each other or in one, at any moments. At 450 and 550 ms
+ * from 0 to 400 ppm and back both gaps show 200 ppm, as if nothing had changed in either.
  */
 static void two_changes_of_the_slew_are_within_the_error(void **state)
 {
@@ -365,7 +368,8 @@ static int64_t error_at(const struct rkt_event *pairs, size_t count, int64_t x_n
     return error_ns;
 }
 
-/* A daemon that changes the rate each second: 1000 ns bend from each piece to the next, but readings are near it. */
+/* A daemon that changes the rate each second: 1000 ns bend from each piece to the next, but
+ * readings are near it. */
 static void readings_that_were_left_out_tell_what_the_clock_did(void **state)
 {
     struct rkt_event pairs[] = {pair(1000000000, 80, 11000000000),
@@ -385,7 +389,8 @@ static void readings_that_were_left_out_tell_what_the_clock_did(void **state)
     assert_int_equal(error_at(pairs, 4, 2500000000), 40 + 18);
 }
 
-/* Two gaps with a reading in between, which is near the line by accident: the rate changed in both. */
+/* Two gaps with a reading in between, which is near the line by accident: the rate changed in
+ * both. */
 static void one_reading_left_out_may_be_by_accident(void **state)
 {
     const struct rkt_event pairs[] = {

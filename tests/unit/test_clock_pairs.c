@@ -108,7 +108,8 @@ static void what_is_left_out_is_near_the_line(void **state)
     }
 }
 
-/* Each kept pair says how far all that were left out before it are off; and is joined to the one before. */
+/* Each kept pair says how far all that were left out before it are off; and is joined to the one
+ * before. */
 static void kept_pairs_tell_what_was_left_out(void **state)
 {
     static const struct course courses[] = {
@@ -133,7 +134,8 @@ static void kept_pairs_tell_what_was_left_out(void **state)
     }
 }
 
-/* One reading is 40 ns above the line: what it gained in the gap before, and lost in that behind, differ by 80. */
+/* One reading is 40 ns above the line: what it gained in the gap before, and lost in that behind,
+ * differ by 80. */
 static void assert_bend_counts_in(uint64_t realtime_ns, uint64_t monotonic_ns)
 {
     const struct course course = {0};
