@@ -212,7 +212,7 @@ static int report(struct request *request, const struct rkt_report_place *place)
                           "%s started %d processes, and MPI knows of %d: it is another MPI than "
                           "this build's",
                           place->launcher, place->size, rkt_transport_size(transport));
-        exit_code = place->rank == 0 ? rkt_command_exit(&COMMAND, status, &err) : RKT_EXIT_FAILED;
+        exit_code = place->rank == 0 ? rkt_command_exit(&COMMAND, status, &err) : RKT_EXIT_DONE;
     }
     rkt_store_reader_close(reader);
     rkt_transport_destroy(transport, true);
@@ -294,8 +294,9 @@ int main(int argc, char **argv)
     status = rkt_options_parse(&COMMAND, argc, argv, &request.options, &next, &err);
     if (status == RKT_OK)
         status = check(&request, argc - next, argv + next, &err);
+    /* The first says it, and fails. Whoever fails before it makes the launcher end it. */
     if (status != RKT_OK && place.rank > 0)
-        return status == RKT_END ? RKT_EXIT_DONE : RKT_EXIT_WRONG_USE;
+        return RKT_EXIT_DONE;
     if (status != RKT_OK)
         return rkt_command_exit(&COMMAND, status, &err);
 #ifndef RKT_REPORT_MPI

@@ -99,6 +99,15 @@ def check_errors(path):
         check(f"--help, {how}", (done.returncode, done.stdout.count(b"usage:")), (0, 1))
 
 
+def check_late_first(path):
+    """Who fails first makes mpirun end the others: not before the first process has said what is wrong."""
+    if not HAS_MPI:
+        return
+    late = ["sh", "-c", '[ "$OMPI_COMM_WORLD_RANK" != 0 ] || sleep 1; exec "$@"', "sh"]
+    done = run(*mpirun(3), *late, RANKTRACE, "report", "--bogus", path)
+    check("the first is late", (done.returncode, len(own_lines(done))), (2, 1))
+
+
 def check_without_mpi(path, folder):
     """The program of a build without MPI under an mpirun."""
     if not HAS_MPI:
@@ -211,6 +220,7 @@ def main():
         check_same(runs)
         check_file(runs["a straggler"], folder)
         check_errors(runs["a straggler"])
+        check_late_first(runs["a straggler"])
         check_without_mpi(runs["a straggler"], folder)
         check_death(simulate(folder / "long.rkt", "ranks=24", "steps=400"), folder)
         check_memory(folder)
