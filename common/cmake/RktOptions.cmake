@@ -16,6 +16,14 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
 endif()
 
+# GCC alone: its objects can hold both forms, so that tests, of which there are many, link as ever.
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT RKT_SANITIZE)
+  set(RKT_LTO_DEFAULT ON)
+else()
+  set(RKT_LTO_DEFAULT OFF)
+endif()
+option(RKT_LTO "Optimise installed programs as a whole when they are linked (GCC)" ${RKT_LTO_DEFAULT})
+
 # One layout in the build tree and after install, so that programs find each other the same way.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)

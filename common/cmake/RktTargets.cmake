@@ -16,6 +16,11 @@ function(rkt_target_defaults target)
   if(RKT_FUZZ) # so that libFuzzer sees which lines of the libraries an input reaches
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
+  if(RKT_LTO) # GCC links objects of both forms as a whole unless it is told not to
+    target_compile_options(${target} PRIVATE -flto=auto -ffat-lto-objects)
+    target_link_options(${target} PRIVATE
+      $<IF:$<BOOL:$<TARGET_PROPERTY:RKT_AS_A_WHOLE>>,-flto=auto,-fno-lto>)
+  endif()
   if(RKT_SANITIZE)
     target_compile_options(${target} PRIVATE
       -fsanitize=${RKT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -40,7 +45,9 @@ function(rkt_program name)
   target_link_libraries(${name} PRIVATE ${arg_LINK})
   if(arg_NO_INSTALL)
     return()
-  elseif(name STREQUAL "ranktrace")
+  endif()
+  set_target_properties(${name} PROPERTIES RKT_AS_A_WHOLE ON)
+  if(name STREQUAL "ranktrace")
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   else()
     install(TARGETS ${name} RUNTIME DESTINATION ${RKT_LIBEXEC_DIR})
