@@ -60,13 +60,17 @@ static void install(void)
     struct sigaction now;
 
     (void)pthread_mutex_lock(&mutex);
-    page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     sigemptyset(&ours.sa_mask);
     if (sigaction(SIGBUS, NULL, &now) == 0 && now.sa_sigaction != on_fault) {
         others_action = now;
         (void)sigaction(SIGBUS, &ours, NULL);
     }
     (void)pthread_mutex_unlock(&mutex);
+}
+
+static void find_page_bytes(void)
+{
+    page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 }
 
 static bool take_slot(size_t *slot_out)
@@ -123,11 +127,13 @@ static bool map_file(int fd, struct rkt_text_map *map)
 
 bool rkt_text_map_open(int fd, struct rkt_text_map *map_out)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct rkt_text_map map = {0};
 
     memset(map_out, 0, sizeof(*map_out));
     if (!bytes_of_file(fd, &map.len_bytes) || !take_slot(&map.slot))
         return false;
+    (void)pthread_once(&once, find_page_bytes);
     install();
     if (!map_file(fd, &map)) {
         free_slot(map.slot);
