@@ -241,6 +241,7 @@ enum rkt_status rkt_lane_find(struct rkt_rank_trace *trace, struct rkt_rank_resu
     int64_t *ends_ns = calloc(rank->step_count + 1, sizeof(*ends_ns));
     struct rkt_lane_draft draft = {0};
     struct items items = {0};
+    struct rkt_lane_item *shrunk;
     enum rkt_status status =
         ends_ns ? draft_and_make(trace, rank, &draft, ends_ns, &items) : RKT_ERR_NOMEM;
 
@@ -254,8 +255,10 @@ enum rkt_status rkt_lane_find(struct rkt_rank_trace *trace, struct rkt_rank_resu
         free(items.items);
         return rkt_fail(err, status, "no memory for the lane of rank %u", rank->rank);
     }
+    /* Kept until all ranks are there: up to half of it is room to grow. */
+    shrunk = realloc(items.items, (items.count + 1) * sizeof(*shrunk));
     free(trace->lane);
-    trace->lane = items.items;
+    trace->lane = shrunk ? shrunk : items.items;
     trace->lane_count = items.count;
     return RKT_OK;
 }
