@@ -3,24 +3,7 @@
 
 #include <stdlib.h>
 
-#include "common/clock_line.h"
-
-#define SECOND 1000000000ll
-
-/* What a pair that was left out between two kept ones may be off their line. */
-#define LINE_NS RKT_CLOCK_PAIR_LINE_NS
-
-/* RAW runs evenly; REALTIME is what a case makes of it. */
-static struct rkt_event pair(uint64_t raw_ns, uint64_t width_ns, uint64_t realtime_ns)
-{
-    return (struct rkt_event){
-        .kind = RKT_EVENT_CLOCK_PAIR,
-        .clock_id = RKT_CLOCK_MONOTONIC_RAW,
-        .start_ns = raw_ns - width_ns / 2,
-        .end_ns = raw_ns + width_ns / 2,
-        .clock_pair = {.realtime_ns = realtime_ns},
-    };
-}
+#include "tests/unit/clock_pair.h"
 
 static struct rkt_clock_line line_of(bool is_from_raw, const struct rkt_event *pairs, size_t count)
 {

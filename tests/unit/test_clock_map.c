@@ -1,25 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/rkt_test.h"
 
-#include "common/clock_line.h"
 #include "common/clock_map.h"
-
-#define SECOND 1000000000ll
-
-/* What a pair that was left out between two kept ones may be off their line. */
-#define LINE_NS RKT_CLOCK_PAIR_LINE_NS
-
-/* RAW runs evenly; the other clocks are what a case makes of them. */
-static struct rkt_event pair(uint64_t raw_ns, uint64_t width_ns, uint64_t realtime_ns)
-{
-    return (struct rkt_event){
-        .kind = RKT_EVENT_CLOCK_PAIR,
-        .clock_id = RKT_CLOCK_MONOTONIC_RAW,
-        .start_ns = raw_ns - width_ns / 2,
-        .end_ns = raw_ns + width_ns / 2,
-        .clock_pair = {.realtime_ns = realtime_ns, .monotonic_ns = realtime_ns + 77},
-    };
-}
+#include "tests/unit/clock_pair.h"
 
 static struct rkt_clock_map *map_of(enum rkt_clock_id rank_clock, const struct rkt_event *pairs,
                                     size_t count, const struct rkt_align_info *align)
