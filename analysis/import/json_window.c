@@ -26,27 +26,23 @@ enum rkt_status rkt_json_window_init(struct rkt_json_window *window, struct rkt_
 {
     memset(window, 0, sizeof(*window));
     window->source = source;
-    if (!rkt_text_source_map(source, &window->map))
-        return grow(window, bytes, err);
-    window->text = window->map.text;
-    window->cap = bytes;
-    memcpy(window->covered, window->text, RKT_JSON_PADDING);
-    return RKT_OK;
+    return grow(window, bytes, err);
 }
 
 void rkt_json_window_release(struct rkt_json_window *window)
 {
-    rkt_text_map_close(&window->map);
     free(window->memory);
     memset(window, 0, sizeof(*window));
 }
 
-/* Text that is read: behind the rest, which goes to the front. */
-static enum rkt_status read_more(struct rkt_json_window *window, struct rkt_error *err)
+enum rkt_status rkt_json_window_refill(struct rkt_json_window *window, struct rkt_error *err)
 {
     enum rkt_status status = RKT_OK;
 
-    memmove(window->text, window->text + window->at, window->len);
+    memmove(window->text, window->text + window->at, window->len - window->at);
+    window->text_start += window->at;
+    window->len -= window->at;
+    window->at = 0;
     if (window->len > window->cap / 2)
         status = grow(window, window->cap * 2, err);
     while (status == RKT_OK && window->len < window->cap && !window->has_all) {
@@ -60,43 +56,6 @@ static enum rkt_status read_more(struct rkt_json_window *window, struct rkt_erro
         window->len += got;
         window->json_bytes += got;
     }
-    return status;
-}
-
-/* Text that is mapped: the window moves on. What its zeros covered comes back. */
-static enum rkt_status map_more(struct rkt_json_window *window, struct rkt_error *err)
-{
-    uint64_t end = window->map.len_bytes;
-    enum rkt_status status = RKT_OK;
-    size_t room;
-
-    window->text += window->at;
-    memcpy(window->text + window->len, window->covered, RKT_JSON_PADDING);
-    if (rkt_text_map_is_broken(&window->map))
-        status = rkt_text_source_recheck(window->source, &end, err);
-    if (window->len > window->cap / 2)
-        window->cap *= 2;
-    room = window->cap - window->len;
-    /* not yet where it is just full: damage is then looked at as in text that is read */
-    window->has_all = end < window->json_bytes + room;
-    if (window->has_all)
-        room = end > window->json_bytes ? (size_t)(end - window->json_bytes) : 0;
-    window->len += room;
-    window->json_bytes += room;
-    rkt_text_source_took(window->source, window->json_bytes);
-    rkt_text_map_forget(&window->map, (size_t)(window->text - window->map.text));
-    memcpy(window->covered, window->text + window->len, RKT_JSON_PADDING);
-    return status;
-}
-
-enum rkt_status rkt_json_window_refill(struct rkt_json_window *window, struct rkt_error *err)
-{
-    enum rkt_status status;
-
-    window->text_start += window->at;
-    window->len -= window->at;
-    status = window->map.text ? map_more(window, err) : read_more(window, err);
-    window->at = 0;
     memset(window->text + window->len, 0, RKT_JSON_PADDING);
     return status;
 }

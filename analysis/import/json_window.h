@@ -6,9 +6,7 @@
  * json_window - the piece of a JSON text that is in memory, and the place in it.
  *
  * Owner:  json_reader, which reads `text`, `len` and `at` directly. Everything before
- *         `at` is done with; a call that may fetch more text makes the rest the front.
- * Source: a plain file is mapped, and the window a part of it that moves on; anything else is read
- *         into memory, and the rest moved. Both look the same: zeros follow the text.
+ *         `at` is done with; a call that may fetch more text moves the rest to the front.
  * Memory: grows only while one value is larger than the window.
  */
 
@@ -16,23 +14,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/import/json_objects.h"
 #include "analysis/import/json_scan.h"
 #include "analysis/import/text_source.h"
 #include "common/status.h"
 
 struct rkt_json_window {
     struct rkt_text_source *source;
-    struct rkt_text_map map; /* without text: `memory` is read into */
     char *memory;
     char *text; /* one byte before it, and RKT_JSON_PADDING behind its end, may be written */
     size_t cap;
     size_t len;
     size_t at;
-    uint64_t text_start;            /* of text[0] in the JSON */
-    uint64_t json_bytes;            /* taken from the source */
-    bool has_all;                   /* the source has ended */
-    char covered[RKT_JSON_PADDING]; /* what a map has where the zeros are */
+    uint64_t text_start; /* of text[0] in the JSON */
+    uint64_t json_bytes; /* taken from the source */
+    bool has_all;        /* the source has ended */
 };
 
 enum rkt_status rkt_json_window_init(struct rkt_json_window *window, struct rkt_text_source *source,

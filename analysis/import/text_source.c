@@ -17,7 +17,7 @@
 #define INPUT_BYTES (256u << 10)
 #define GZIP_WINDOW_BITS (15 + 16) /* gzip heads only */
 #define MAGIC_BYTES 4u
-#define LOOK_BYTES (4u << 10) /* taken to look for it: the rest may be mapped */
+#define LOOK_BYTES (4u << 10) /* taken to look for it */
 
 static const uint8_t GZIP_MAGIC[] = {0x1f, 0x8b};
 static const uint8_t ZSTD_MAGIC_TEXT[] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -65,13 +65,6 @@ static struct rkt_text_source *make(int fd, const void *memory, size_t memory_by
     return source;
 }
 
-static void count_taken(struct rkt_text_source *source, uint64_t bytes)
-{
-    source->taken_bytes += bytes;
-    if (source->done_bytes)
-        atomic_fetch_add_explicit(source->done_bytes, bytes, memory_order_relaxed);
-}
-
 /* Up to `room` bytes of the file to `to`; 0 at its end. */
 static enum rkt_status take(struct rkt_text_source *source, void *to, size_t room, size_t *got_out,
                             struct rkt_error *err)
@@ -95,7 +88,9 @@ static enum rkt_status take(struct rkt_text_source *source, void *to, size_t roo
                                   (unsigned long long)source->taken_bytes);
         got = (size_t)n;
     }
-    count_taken(source, got);
+    source->taken_bytes += got;
+    if (source->done_bytes)
+        atomic_fetch_add_explicit(source->done_bytes, got, memory_order_relaxed);
     source->input_ended = got == 0;
     *got_out = got;
     return RKT_OK;
@@ -378,31 +373,6 @@ enum rkt_status rkt_text_source_read(struct rkt_text_source *source, char *buf, 
     if (source->packing != PACKING_NONE)
         return read_packed(source, buf, cap, len_out, err);
     return read_plain(source, buf, cap, len_out, err);
-}
-
-bool rkt_text_source_map(const struct rkt_text_source *source, struct rkt_text_map *map_out)
-{
-    memset(map_out, 0, sizeof(*map_out));
-    return source->fd >= 0 && source->packing == PACKING_NONE &&
-           rkt_text_map_open(source->fd, map_out);
-}
-
-void rkt_text_source_took(struct rkt_text_source *source, uint64_t end_byte)
-{
-    if (end_byte > source->taken_bytes) /* less: the look at the magic number took more */
-        count_taken(source, end_byte - source->taken_bytes);
-}
-
-enum rkt_status rkt_text_source_recheck(const struct rkt_text_source *source, uint64_t *bytes_out,
-                                        struct rkt_error *err)
-{
-    struct stat info;
-
-    if (fstat(source->fd, &info) != 0 || (uint64_t)info.st_size >= source->taken_bytes)
-        return rkt_fail(err, RKT_ERR_IO, "%s: cannot be read before byte %llu (its disk failed?)",
-                        source->path, (unsigned long long)source->taken_bytes);
-    *bytes_out = (uint64_t)info.st_size;
-    return RKT_OK;
 }
 
 const struct rkt_text_damage *rkt_text_source_damage(const struct rkt_text_source *source)

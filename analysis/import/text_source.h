@@ -17,7 +17,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/import/text_map.h"
 #include "common/status.h"
 
 struct rkt_text_source;
@@ -38,18 +37,6 @@ void rkt_text_source_close(struct rkt_text_source *source); /* NULL is fine */
 /* Up to `cap` bytes. RKT_OK: *len_out > 0. RKT_END: no more. RKT_ERR_IO: reading failed. */
 enum rkt_status rkt_text_source_read(struct rkt_text_source *source, char *buf, size_t cap,
                                      size_t *len_out, struct rkt_error *err);
-
-/*
- * Instead of reading: all of a plain file from its first byte on. Who takes it says up to where he
- * got with every step. False: it is to be read. The caller closes the map; the source may be closed
- * before.
- */
-bool rkt_text_source_map(const struct rkt_text_source *source, struct rkt_text_map *map_out);
-void rkt_text_source_took(struct rkt_text_source *source, uint64_t end_byte);
-/* What became of a map that is broken. RKT_OK: the file is shorter now, *bytes_out. RKT_ERR_IO: it
- * cannot be read. */
-enum rkt_status rkt_text_source_recheck(const struct rkt_text_source *source, uint64_t *bytes_out,
-                                        struct rkt_error *err);
 
 const struct rkt_text_damage *rkt_text_source_damage(const struct rkt_text_source *source);
 uint64_t rkt_text_source_file_bytes(const struct rkt_text_source *source); /* taken so far */

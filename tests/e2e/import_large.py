@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A trace of 2 GB, made as it is read, imports whole and in memory that does not grow with it; and so does
-a plain file, which is mapped and not read."""
+a plain file."""
 
 import os
 import pathlib

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events read by their forms are those that the parser reads, field by field, and damage is found
- * where it finds it: any text is read both ways, in windows of several sizes, and once from memory
- * and once from a file.
+ * where it finds it: any text is read both ways, in windows of several sizes.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "analysis/import/json_reader.h"
 #include "analysis/import/kineto_fields.h"
@@ -108,22 +105,7 @@ static bool wants_args(void *ctx, const struct rkt_json_field *fields, size_t co
     return count == 0 || fields[count - 1].value_bytes % 2 == 0;
 }
 
-/* Plain text is then mapped, as that of users' files is. */
-static struct rkt_text_source *open_as_file(const uint8_t *data, size_t size)
-{
-    struct rkt_text_source *source = NULL;
-    int fd = memfd_create("trace", MFD_CLOEXEC);
-    char path[64];
-
-    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    if (fd < 0 || write(fd, data, size) != (ssize_t)size ||
-        rkt_text_source_open(path, &source, NULL) != RKT_OK)
-        fail("no file");
-    (void)close(fd);
-    return source;
-}
-
-static enum rkt_status read_all(struct rkt_text_source *source, size_t window_bytes,
+static enum rkt_status read_all(const uint8_t *data, size_t size, size_t window_bytes,
                                 bool parses_all, struct seen *seen)
 {
     struct rkt_json_handler handler = {
@@ -135,6 +117,7 @@ static enum rkt_status read_all(struct rkt_text_source *source, size_t window_by
         .kind_meanings = UINT64_C(1) << RKT_KEY_PH | UINT64_C(1) << RKT_KEY_CAT,
         .parses_all = parses_all,
     };
+    struct rkt_text_source *source = rkt_text_source_from_memory(data, size);
     enum rkt_status status;
 
     if (!source)
@@ -158,8 +141,8 @@ static void compare(const uint8_t *data, size_t size, size_t window_bytes)
     struct seen parsed = {0};
     struct seen known = {0};
 
-    if (read_all(rkt_text_source_from_memory(data, size), window_bytes, true, &parsed) !=
-        read_all(open_as_file(data, size), window_bytes, false, &known))
+    if (read_all(data, size, window_bytes, true, &parsed) !=
+        read_all(data, size, window_bytes, false, &known))
         fail("one way it is JSON, the other way not");
     for (size_t i = 0; i < parsed.count && i < known.count; i++) {
         if (parsed.digests[i] != known.digests[i])

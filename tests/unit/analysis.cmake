@@ -22,7 +22,6 @@ rkt_test(unit_chrome SOURCES test_chrome.c fake_run.c LINK rkt_analysis LABELS u
 if(RKT_HAVE_SIMDJSON)
   rkt_test(unit_json_objects SOURCES test_json_objects.c LINK rkt_analysis LABELS unit)
   rkt_test(unit_json_forms SOURCES test_json_forms.c LINK rkt_analysis LABELS unit)
-  rkt_test(unit_text_map SOURCES test_text_map.c LINK rkt_analysis LABELS unit)
   rkt_test(unit_json_scan SOURCES test_json_scan.c LINK rkt_analysis LABELS unit)
   rkt_test(unit_json_window SOURCES test_json_window.c LINK rkt_analysis LABELS unit)
   rkt_test(unit_json_reader SOURCES test_json_reader.c LINK rkt_analysis LABELS unit)
