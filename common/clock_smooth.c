@@ -9,6 +9,13 @@
 /* How far bursts are trusted to tell the rate: less than the likeliest course trusts them. */
 #define DOUBTFUL_SIGMAS 5.0
 #define DOUBTFUL_JITTERS 3.0
+/* Of ways that are slow alike. */
+#define ALIKE_JITTERS 5.0 /* no middle is trusted further than that; below, h is all there is */
+#define RARE 0.05         /* so many are off by anything up to h all the same */
+#define RARE_SIGMAS 3.0
+
+static const double SHARES[] = {1, 0.3, 0.1, 0.03};
+#define SHARE_COUNT (sizeof(SHARES) / sizeof(SHARES[0]))
 
 const double rkt_clock_noises[RKT_CLOCK_NOISE_COUNT] = {0.5, 2, 8, 32};
 
@@ -22,10 +29,32 @@ struct smoothing {
     struct rkt_smooth_point *points;
     size_t count;
     double jitter_variance;
+    double share; /* of h that middles are off by */
     struct measured *measured;
     struct rkt_clock_filter *before; /* the filter at each point, before it is measured */
     struct rkt_clock_filter *after;
 };
+
+static double square(double value)
+{
+    return value * value;
+}
+
+/* The middle may be off by all of h. */
+static double wide_variance(const struct smoothing *smoothing, const struct rkt_smooth_point *point)
+{
+    return smoothing->jitter_variance + square(point->half_ns);
+}
+
+/* Or by the share of it. */
+static double alike_variance(const struct smoothing *smoothing,
+                             const struct rkt_smooth_point *point)
+{
+    double least_ns = ALIKE_JITTERS * sqrt(smoothing->jitter_variance);
+    double half_ns = fmin(point->half_ns, fmax(smoothing->share * point->half_ns, least_ns));
+
+    return smoothing->jitter_variance + square(half_ns);
+}
 
 static void measure_first(struct smoothing *smoothing)
 {
@@ -33,13 +62,30 @@ static void measure_first(struct smoothing *smoothing)
         const struct rkt_smooth_point *point = &smoothing->points[i];
 
         smoothing->measured[i].offset_ns = point->middle_ns;
-        smoothing->measured[i].variance =
-            smoothing->jitter_variance + point->half_ns * point->half_ns;
+        smoothing->measured[i].variance = wide_variance(smoothing, point);
+    }
+}
+
+/* What is further off the curve than the share of h explains is one of the rare ones. */
+static void measure_alike(struct smoothing *smoothing)
+{
+    for (size_t i = 0; i < smoothing->count; i++) {
+        const struct rkt_smooth_point *point = &smoothing->points[i];
+        double variance = alike_variance(smoothing, point);
+
+        if (fabs(point->offset_ns - point->middle_ns) > RARE_SIGMAS * sqrt(variance))
+            variance = wide_variance(smoothing, point);
+        smoothing->measured[i].offset_ns = point->middle_ns;
+        smoothing->measured[i].variance = variance;
     }
 }
 
 static void measure_again(struct smoothing *smoothing)
 {
+    if (smoothing->share < 1) {
+        measure_alike(smoothing);
+        return;
+    }
     for (size_t i = 0; i < smoothing->count; i++) {
         const struct rkt_smooth_point *point = &smoothing->points[i];
         struct measured *measured = &smoothing->measured[i];
@@ -48,7 +94,7 @@ static void measure_again(struct smoothing *smoothing)
         measured->offset_ns = point->middle_ns;
         measured->variance = smoothing->jitter_variance;
         if (fabs(off) <= point->half_ns)
-            measured->variance += INSIDE_SIGMAS * INSIDE_SIGMAS * point->half_ns * point->half_ns;
+            measured->variance += square(INSIDE_SIGMAS * point->half_ns);
         else
             measured->offset_ns += copysign(point->half_ns, off);
     }
@@ -58,10 +104,8 @@ static void measure_again(struct smoothing *smoothing)
 static void measure_doubtfully(struct smoothing *smoothing)
 {
     for (size_t i = 0; i < smoothing->count; i++) {
-        double doubt_ns = DOUBTFUL_SIGMAS * smoothing->points[i].half_ns;
-
-        smoothing->measured[i].variance =
-            DOUBTFUL_JITTERS * DOUBTFUL_JITTERS * smoothing->jitter_variance + doubt_ns * doubt_ns;
+        smoothing->measured[i].variance = square(DOUBTFUL_JITTERS) * smoothing->jitter_variance +
+                                          square(DOUBTFUL_SIGMAS * smoothing->points[i].half_ns);
     }
 }
 
@@ -101,6 +145,60 @@ static uint32_t likeliest_noise(const struct smoothing *smoothing)
         }
     }
     return best_index;
+}
+
+/* Measures by the share or by all of h, as is likelier. Returns the log-likelihood. */
+static double take_likelier(const struct smoothing *smoothing, size_t i,
+                            struct rkt_clock_filter *filter)
+{
+    const struct rkt_smooth_point *point = &smoothing->points[i];
+    struct measured *measured = &smoothing->measured[i];
+    struct rkt_clock_filter as_rare = *filter;
+    double alike = alike_variance(smoothing, point);
+    double wide = wide_variance(smoothing, point);
+    double usual = rkt_clock_filter_update(filter, measured->offset_ns, alike) + log(1 - RARE);
+    double rare = rkt_clock_filter_update(&as_rare, measured->offset_ns, wide) + log(RARE);
+
+    measured->variance = usual < rare ? wide : alike;
+    if (usual < rare)
+        *filter = as_rare;
+    return fmax(usual, rare);
+}
+
+/* As run_forward; leaves each burst measured as is likelier. */
+static double run_alike(const struct smoothing *smoothing, double noise)
+{
+    const struct rkt_smooth_point *points = smoothing->points;
+    struct rkt_clock_filter filter;
+    double likelihood = 0;
+
+    rkt_clock_filter_init(&filter, points[0].middle_ns, wide_variance(smoothing, &points[0]));
+    for (size_t i = 1; i < smoothing->count; i++) {
+        rkt_clock_filter_predict(&filter, points[i].time_s - points[i - 1].time_s, noise);
+        likelihood += take_likelier(smoothing, i, &filter);
+    }
+    return likelihood;
+}
+
+static void find_share(struct smoothing *smoothing, double noise)
+{
+    double best = run_forward(smoothing, noise);
+    double best_share = smoothing->share;
+
+    for (size_t i = 1; i < SHARE_COUNT; i++) {
+        double likelihood;
+
+        smoothing->share = SHARES[i];
+        likelihood = run_alike(smoothing, noise);
+        if (likelihood > best) {
+            best = likelihood;
+            best_share = SHARES[i];
+        }
+    }
+    smoothing->share = best_share;
+    measure_first(smoothing);
+    if (best_share < 1)
+        (void)run_alike(smoothing, noise);
 }
 
 /*
@@ -171,6 +269,7 @@ enum rkt_status rkt_clock_smooth(struct rkt_smooth_point *points, size_t count,
     double jitter_ns = JITTER * best_width_ns;
     struct smoothing smoothing = {.points = points,
                                   .count = count,
+                                  .share = SHARES[0],
                                   .jitter_variance =
                                       jitter_ns * jitter_ns + 1, /* and the step of the clocks */
                                   .measured = RKT_ARENA_ARRAY(arena, struct measured, count),
@@ -182,6 +281,8 @@ enum rkt_status rkt_clock_smooth(struct rkt_smooth_point *points, size_t count,
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to smooth a clock over %zu bursts", count);
     measure_first(&smoothing);
     noise_index = likeliest_noise(&smoothing);
+    if (best_width_ns > 0) /* of claims nothing is known but their limits */
+        find_share(&smoothing, rkt_clock_noises[noise_index]);
     for (int round = 0; round < ROUNDS; round++) {
         if (round > 0)
             measure_again(&smoothing);

@@ -18,9 +18,18 @@
  * removes. So the first round takes h for the standard deviation of the middle; later ones take a
  * burst near whose middle the curve runs for saying little (1.5 h), and else the nearer end of
  * middle ± h for measured. This finds the likeliest curve under errors that are even within ± h. Of
- * the spells in which one way is slow the bursts before and after then decide. How well the rate is
- * known is told by a last round in which each burst says as little as 5 h and three times the
- * jitter: the bound rests on that, and few poor bursts must not make it sure of a wrong rate.
+ * the spells in which one way is slow the bursts before and after then decide.
+ *
+ * Where both ways get slow alike, as on a processor that clocks down or a virtual machine whose
+ * calls take longer for a while, middles stay where they were, and with the above much would be
+ * thrown away. The bursts tell: under the noise that was found it is tried whether middles are off
+ * by 0.3, 0.1 or 0.03 of h (no less than 5 times the jitter), but one in 20, which is by all of it.
+ * If one of these is likelier, rounds take bursts for that, and those further than 3 sigma from the
+ * curve for the others. Claims of true time, which have no narrowest (w_min 0), are left alone.
+ *
+ * How well the rate is known is told by a last round in which each burst says as little as 5 h and
+ * three times the jitter: the bound rests on that, and few poor bursts must not make it sure of a
+ * wrong rate.
  *
  * Threads: any; no state. Memory: the arena's.
  */

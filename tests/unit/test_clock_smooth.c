@@ -191,6 +191,63 @@ static void a_spell_of_congestion_is_bridged(void **state)
         check_near(points[k].offset_ns, 0, 250);
 }
 
+#define SLOW_COUNT 60u
+#define SLOW_JITTER_NS 200.0
+
+/*
+ * A clock whose rate swings by 0.2 ppm in 200 s, over a network that is slow both ways, 2 to 4 us
+ * each, for 160 of 200 s; and now and then, `rare` of these, one way alone.
+ */
+static void make_slow(struct rkt_smooth_point *points, double *truth_ns, size_t rare_every)
+{
+    for (size_t k = 0; k < SLOW_COUNT; k++) {
+        bool is_slow = k % 20 >= 4;
+        double half_ns = is_slow ? 2000 + 400 * (double)(k % 6) : 60;
+        bool is_rare = is_slow && rare_every > 0 && k % rare_every == 0;
+
+        truth_ns[k] = 200.0 * 200 / 6.283185 * sin(6.283185 * (double)k / 20);
+        points[k] = (struct rkt_smooth_point){
+            .time_s = 10.0 * (double)k,
+            .middle_ns = truth_ns[k] - truth_ns[0] +
+                         SLOW_JITTER_NS * ((double)(k * 7 % 11) / 5 - 1) + (is_rare ? half_ns : 0),
+            .half_ns = half_ns};
+    }
+}
+
+/* The largest error of the course that was made of them. */
+static double error_of_slow(size_t rare_every, double best_width_ns)
+{
+    struct rkt_smooth_point points[SLOW_COUNT];
+    double truth_ns[SLOW_COUNT];
+    struct rkt_arena arena;
+    struct rkt_error err;
+    uint32_t noise_index;
+    double worst_ns = 0;
+
+    make_slow(points, truth_ns, rare_every);
+    rkt_arena_init(&arena, 1 << 20);
+    assert_rkt_ok(rkt_clock_smooth(points, SLOW_COUNT, best_width_ns, &arena, &noise_index, &err),
+                  err);
+    rkt_arena_release(&arena);
+    for (size_t k = 0; k < SLOW_COUNT; k++)
+        worst_ns = fmax(worst_ns, fabs(points[k].offset_ns - (truth_ns[k] - truth_ns[0])));
+    return worst_ns;
+}
+
+static void what_is_slow_both_ways_is_measured_all_the_same(void **state)
+{
+    (void)state;
+    assert_in_range(error_of_slow(0, 20000), 0, 600);
+    assert_in_range(error_of_slow(13, 20000), 0, 1500);
+}
+
+/* In claims nothing says that the middle is likelier. */
+static void claims_are_not_taken_for_slow_ways(void **state)
+{
+    (void)state;
+    assert_in_range(error_of_slow(0, 0), 1000, 100000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +255,8 @@ int main(void)
         cmocka_unit_test(smoothing_is_the_least_squares_solution),
         cmocka_unit_test(the_noise_is_chosen_that_made_the_points),
         cmocka_unit_test(a_spell_of_congestion_is_bridged),
+        cmocka_unit_test(what_is_slow_both_ways_is_measured_all_the_same),
+        cmocka_unit_test(claims_are_not_taken_for_slow_ways),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
