@@ -9,6 +9,7 @@ const struct rkt_clock_params sim_usual_params = RKT_CLOCK_PARAMS_USUAL;
 const struct sim_goal sim_goals[SIM_GOAL_COUNT] = {
     {"a round trip of 16 us", sim_goal_tcp},
     {"one way a quarter slower", sim_goal_asymmetry},
+    {"both ways slow alike", sim_goal_slow},
     {"InfiniBand", sim_goal_infiniband},
     {"clocks that wander", sim_goal_wander},
     {"two levels", sim_goal_levels},

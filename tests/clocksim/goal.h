@@ -75,6 +75,7 @@ void sim_trial_at_most(const struct sim_trial *trial, unsigned mark, const char 
 
 void sim_goal_tcp(const struct sim_trial *trial);         /* marks 1, 5, 7 */
 void sim_goal_asymmetry(const struct sim_trial *trial);   /* 2 */
+void sim_goal_slow(const struct sim_trial *trial);        /* 2 */
 void sim_goal_infiniband(const struct sim_trial *trial);  /* 3, 5 */
 void sim_goal_wander(const struct sim_trial *trial);      /* 4 */
 void sim_goal_levels(const struct sim_trial *trial);      /* 6 */

@@ -11,6 +11,7 @@
 #define OFF_CORE_RATIO 0.002
 #define CONGESTED_MEAN_S 60.0
 #define CALM_MEAN_S 140.0
+#define SLOW_MEAN_S 90.0
 #define ANSWER_S 0.3e-6
 #define NEXT_S 0.4e-6
 #define SPIN_S 2e-3
@@ -46,11 +47,21 @@ static void step_congestion(struct sim_edge *edge, double true_s)
     }
 }
 
+/* Draws by how much both ways are slow, up to this time. */
+static void step_slowness(struct sim_edge *edge, double true_s)
+{
+    while (edge->model.slow > 0 && edge->slow_end_s < true_s) {
+        edge->slow_share = sim_random_uniform(&edge->random, 0, edge->model.slow);
+        edge->slow_end_s += sim_random_exponential(&edge->random, SLOW_MEAN_S);
+    }
+}
+
 /* `way`: 0 there, 1 back. */
 static double delay_s(struct sim_edge *edge, int way, double true_s)
 {
     double trip_s = edge->model.round_trip_us * 1e-6;
-    double delay = trip_s / 2 * (1 + (way == 0 ? edge->asymmetry : -edge->asymmetry));
+    double asymmetry = way == 0 ? edge->asymmetry : -edge->asymmetry;
+    double delay = trip_s / 2 * (1 + asymmetry + edge->slow_share);
 
     delay += sim_random_exponential(&edge->random, JITTER * trip_s);
     if (sim_random_uniform(&edge->random, 0, 1) < QUEUED_RATIO)
@@ -111,6 +122,7 @@ void sim_edge_burst(struct sim_edge *edge, const struct sim_clock *child,
     burst_out->busy_s = 0;
     edge->burst++;
     step_congestion(edge, true_s);
+    step_slowness(edge, true_s);
     while (burst_out->count < SIM_BURST_MAX && true_s < limit_s &&
            !rkt_clock_limits_are_enough(&limits, burst_out->count, best_width_ns)) {
         struct rkt_event *event = &burst_out->exchanges[burst_out->count];

@@ -8,7 +8,8 @@
  * One way takes half the round trip, more or less by a fixed asymmetry of the pair; exponential
  * jitter; one message in twenty meets a queue with a heavy tail (Pareto, shape 1.5), one in 500 a
  * process that is off its core for 0.2 to 8 ms; and for 30 % of the time one direction, mostly the
- * same, is congested. A peer may lie.
+ * same, is congested. Both ways may be slow alike, for minutes and by another share each time. A
+ * peer may lie.
  */
 
 #include <stddef.h>
@@ -21,6 +22,7 @@
 struct sim_net_model {
     double round_trip_us;
     double asymmetry; /* largest share of the half round trip */
+    double slow;      /* largest share of it by which both ways take longer at a time */
     double lie_ratio; /* bursts whose t2 and t3 are off by up to lie_ns, together */
     double lie_ns;
     double poll_s; /* a responder that sleeps so long between polls; 0 spins */
@@ -37,6 +39,8 @@ struct sim_edge {
     double congested_s[2]; /* of the last congestion that was drawn: from, to */
     int congested_way;
     int usual_way;
+    double slow_share; /* at the moment, */
+    double slow_end_s; /* until then */
     uint32_t burst;
     uint64_t exchange_count; /* of all bursts */
 };
