@@ -53,7 +53,7 @@ struct sim_goal {
     void (*reach)(const struct sim_trial *trial);
 };
 
-#define SIM_GOAL_COUNT 14u
+#define SIM_GOAL_COUNT 15u
 extern const struct sim_goal sim_goals[SIM_GOAL_COUNT];
 
 /* ---- for goals ---- */
