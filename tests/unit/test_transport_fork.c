@@ -11,6 +11,7 @@
 
 #define MESSAGES 300u
 #define LONGEST_BYTES 200000u
+#define FLOOD_BYTES 200u /* of each frame of a flood: it would take millions of empty ones */
 
 /* Message `number` of process `rank`: its length and its bytes follow from both. */
 static size_t fill(unsigned char *bytes, int rank, uint32_t number)
@@ -194,7 +195,9 @@ static void frames_that_nobody_takes_are_held_back_but_never_control(void **stat
 /* A child's only word is that it was held back. */
 static void flood(struct rkt_transport *t, volatile bool *is_held_back)
 {
-    while (rkt_transport_send(t, 0, RKT_TAG_FRAME, NULL, 0, NULL) == RKT_OK)
+    static const char FRAME[FLOOD_BYTES];
+
+    while (rkt_transport_send(t, 0, RKT_TAG_FRAME, FRAME, sizeof(FRAME), NULL) == RKT_OK)
         continue;
     *is_held_back = true;
     pause();
@@ -207,6 +210,7 @@ static void who_sends_faster_than_is_taken_is_held_back(void **state)
     struct rkt_transport *t = NULL;
     struct rkt_arrival arrival;
     struct rkt_error err = {0};
+    char frame[FLOOD_BYTES];
 
     (void)state;
     is_held_back = mmap(NULL, sizeof(*is_held_back), PROT_READ | PROT_WRITE,
@@ -220,7 +224,8 @@ static void who_sends_faster_than_is_taken_is_held_back(void **state)
         assert_rkt_status(rkt_transport_receive(t, RKT_TAG_CONTROL_UP, NULL, 0, &arrival, &err),
                           RKT_AGAIN);
     (void)alarm(0);
-    assert_rkt_ok(rkt_transport_receive(t, RKT_TAG_FRAME, NULL, 0, &arrival, &err), err);
+    assert_rkt_ok(rkt_transport_receive(t, RKT_TAG_FRAME, frame, sizeof(frame), &arrival, &err),
+                  err);
     rkt_transport_destroy(t, false);
     munmap((void *)is_held_back, sizeof(*is_held_back));
 }
