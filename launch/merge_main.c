@@ -6,6 +6,7 @@
  * one line on stderr and exit code 1, with the timeline written from all that could.
  */
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,6 +17,9 @@
 #include "common/options.h"
 #include "common/units.h"
 #include "launch/merge_progress.h"
+
+#define KEPT_BLOCK_BYTES (32 << 20) /* the largest that glibc takes: of blocks up to that */
+#define KEPT_BYTES (256 << 20)      /* more than an import holds: all of it */
 
 struct merge_options {
     const char *output;
@@ -264,6 +268,15 @@ static enum rkt_status merge(const struct merge_options *options, int trace_coun
     return status;
 }
 
+/* The next file takes what one is done with; given back in between it would cost page faults. */
+static void keep_freed_memory(void)
+{
+#ifdef __GLIBC__
+    (void)mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_BYTES);
+    (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+#endif
+}
+
 int main(int argc, char **argv)
 {
     struct merge_options options = {0};
@@ -272,6 +285,7 @@ int main(int argc, char **argv)
     bool is_damaged = false;
     enum rkt_status status = rkt_options_parse(&COMMAND, argc, argv, &options, &next, &err);
 
+    keep_freed_memory();
     if (status == RKT_OK)
         status = check_use(&options, argc - next, &err);
     if (status == RKT_OK)
