@@ -203,8 +203,8 @@ static enum rkt_status init_piece(struct solving *solving, struct piece *piece,
                             solving->arena, noise_index_out, err);
 }
 
-/* The offset where it is within all limits; with it the growth of the gaps is of the straight line
- * between such offsets, no more of the smoothed curve. */
+/* The likeliest offset where it is within all limits; with it the growth of the gaps is of the
+ * straight line between such offsets, no more of the smoothed curve. */
 static void set_offsets(const struct piece *piece, struct rkt_clock_vertex *vertices)
 {
     double moved_before = 0;
@@ -212,7 +212,8 @@ static void set_offsets(const struct piece *piece, struct rkt_clock_vertex *vert
     for (size_t k = 0; k < piece->count; k++) {
         struct rkt_clock_point *at = &vertices[k].at;
         double smooth = piece->points[k].offset_ns;
-        double offset = fmin(fmax(smooth, smooth + piece->below[k]), smooth + piece->above[k]);
+        double offset = fmin(fmax(piece->points[k].likeliest_ns, smooth + piece->below[k]),
+                             smooth + piece->above[k]);
         double moved = offset - smooth;
 
         vertices[k].local_ns = (int64_t)piece->bursts[k].local_ns;

@@ -11,10 +11,11 @@
 #define DOUBTFUL_JITTERS 3.0
 /* Of ways that are slow alike. */
 #define ALIKE_JITTERS 5.0 /* no middle is trusted further than that; below, h is all there is */
+#define ALIKE_WIDTHS 0.25 /* nor one of a larger h than so much of the narrowest width */
 #define RARE 0.05         /* so many are off by anything up to h all the same */
 #define RARE_SIGMAS 3.0
 
-static const double SHARES[] = {1, 0.3, 0.1, 0.03};
+static const double SHARES[] = {1, 0.3, 0.1};
 #define SHARE_COUNT (sizeof(SHARES) / sizeof(SHARES[0]))
 
 const double rkt_clock_noises[RKT_CLOCK_NOISE_COUNT] = {0.5, 2, 8, 32};
@@ -29,7 +30,8 @@ struct smoothing {
     struct rkt_smooth_point *points;
     size_t count;
     double jitter_variance;
-    double share; /* of h that middles are off by */
+    double share;         /* of h that middles are off by, */
+    double alike_most_ns; /* up to this h */
     struct measured *measured;
     struct rkt_clock_filter *before; /* the filter at each point, before it is measured */
     struct rkt_clock_filter *after;
@@ -53,6 +55,8 @@ static double alike_variance(const struct smoothing *smoothing,
     double least_ns = ALIKE_JITTERS * sqrt(smoothing->jitter_variance);
     double half_ns = fmin(point->half_ns, fmax(smoothing->share * point->half_ns, least_ns));
 
+    if (point->half_ns > smoothing->alike_most_ns)
+        return wide_variance(smoothing, point);
     return smoothing->jitter_variance + square(half_ns);
 }
 
@@ -73,7 +77,7 @@ static void measure_alike(struct smoothing *smoothing)
         const struct rkt_smooth_point *point = &smoothing->points[i];
         double variance = alike_variance(smoothing, point);
 
-        if (fabs(point->offset_ns - point->middle_ns) > RARE_SIGMAS * sqrt(variance))
+        if (fabs(point->likeliest_ns - point->middle_ns) > RARE_SIGMAS * sqrt(variance))
             variance = wide_variance(smoothing, point);
         smoothing->measured[i].offset_ns = point->middle_ns;
         smoothing->measured[i].variance = variance;
@@ -82,10 +86,6 @@ static void measure_alike(struct smoothing *smoothing)
 
 static void measure_again(struct smoothing *smoothing)
 {
-    if (smoothing->share < 1) {
-        measure_alike(smoothing);
-        return;
-    }
     for (size_t i = 0; i < smoothing->count; i++) {
         const struct rkt_smooth_point *point = &smoothing->points[i];
         struct measured *measured = &smoothing->measured[i];
@@ -180,11 +180,14 @@ static double run_alike(const struct smoothing *smoothing, double noise)
     return likelihood;
 }
 
+/* Leaves each burst measured as is likelier. */
 static void find_share(struct smoothing *smoothing, double noise)
 {
-    double best = run_forward(smoothing, noise);
-    double best_share = smoothing->share;
+    double best_share = SHARES[0];
+    double best;
 
+    measure_first(smoothing);
+    best = run_forward(smoothing, noise);
     for (size_t i = 1; i < SHARE_COUNT; i++) {
         double likelihood;
 
@@ -196,8 +199,7 @@ static void find_share(struct smoothing *smoothing, double noise)
         }
     }
     smoothing->share = best_share;
-    measure_first(smoothing);
-    if (best_share < 1)
+    if (best_share < SHARES[0])
         (void)run_alike(smoothing, noise);
 }
 
@@ -248,11 +250,32 @@ static void run_back(const struct smoothing *smoothing)
     }
 }
 
+/* As it is measured by now. */
+static void run_round(const struct smoothing *smoothing, double noise)
+{
+    (void)run_forward(smoothing, noise);
+    run_back(smoothing);
+}
+
 static void take_course(const struct smoothing *smoothing)
 {
     for (size_t i = 0; i < smoothing->count; i++) {
         smoothing->points[i].offset_ns = smoothing->after[i].offset_ns;
         smoothing->points[i].rate_ppb = smoothing->after[i].rate_ppb;
+        smoothing->points[i].likeliest_ns = smoothing->after[i].offset_ns;
+    }
+}
+
+/* Through bursts that are mostly slow both ways alike, if they are. */
+static void find_likeliest(struct smoothing *smoothing, double noise)
+{
+    find_share(smoothing, noise);
+    for (int round = 0; round < ROUNDS && smoothing->share < 1; round++) {
+        if (round > 0)
+            measure_alike(smoothing);
+        run_round(smoothing, noise);
+        for (size_t i = 0; i < smoothing->count; i++)
+            smoothing->points[i].likeliest_ns = smoothing->after[i].offset_ns;
     }
 }
 
@@ -270,30 +293,29 @@ enum rkt_status rkt_clock_smooth(struct rkt_smooth_point *points, size_t count,
     struct smoothing smoothing = {.points = points,
                                   .count = count,
                                   .share = SHARES[0],
+                                  .alike_most_ns = ALIKE_WIDTHS * best_width_ns,
                                   .jitter_variance =
                                       jitter_ns * jitter_ns + 1, /* and the step of the clocks */
                                   .measured = RKT_ARENA_ARRAY(arena, struct measured, count),
                                   .before = RKT_ARENA_ARRAY(arena, struct rkt_clock_filter, count),
                                   .after = RKT_ARENA_ARRAY(arena, struct rkt_clock_filter, count)};
-    uint32_t noise_index;
+    double noise;
 
     if (!smoothing.measured || !smoothing.before || !smoothing.after)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to smooth a clock over %zu bursts", count);
     measure_first(&smoothing);
-    noise_index = likeliest_noise(&smoothing);
-    if (best_width_ns > 0) /* of claims nothing is known but their limits */
-        find_share(&smoothing, rkt_clock_noises[noise_index]);
+    *noise_index_out = likeliest_noise(&smoothing);
+    noise = rkt_clock_noises[*noise_index_out];
     for (int round = 0; round < ROUNDS; round++) {
         if (round > 0)
             measure_again(&smoothing);
-        (void)run_forward(&smoothing, rkt_clock_noises[noise_index]);
-        run_back(&smoothing);
+        run_round(&smoothing, noise);
         take_course(&smoothing);
     }
     measure_doubtfully(&smoothing);
-    (void)run_forward(&smoothing, rkt_clock_noises[noise_index]);
-    run_back(&smoothing);
+    run_round(&smoothing, noise);
     take_sigmas(&smoothing);
-    *noise_index_out = noise_index;
+    if (best_width_ns > 0) /* of claims nothing is known but their limits */
+        find_likeliest(&smoothing, noise);
     return RKT_OK;
 }

@@ -20,16 +20,19 @@
  * middle ± h for measured. This finds the likeliest curve under errors that are even within ± h. Of
  * the spells in which one way is slow the bursts before and after then decide.
  *
- * Where both ways get slow alike, as on a processor that clocks down or a virtual machine whose
- * calls take longer for a while, middles stay where they were, and with the above much would be
- * thrown away. The bursts tell: under the noise that was found it is tried whether middles are off
- * by 0.3, 0.1 or 0.03 of h (no less than 5 times the jitter), but one in 20, which is by all of it.
- * If one of these is likelier, rounds take bursts for that, and those further than 3 sigma from the
- * curve for the others. Claims of true time, which have no narrowest (w_min 0), are left alone.
- *
  * How well the rate is known is told by a last round in which each burst says as little as 5 h and
  * three times the jitter: the bound rests on that, and few poor bursts must not make it sure of a
  * wrong rate.
+ *
+ * Where both ways get slow alike, as on a processor that clocks down or a virtual machine whose
+ * calls take longer for a while, middles stay where they were, and with the above much is thrown
+ * away. The bursts tell: under the noise that was found it is tried whether middles are off by 0.3
+ * or 0.1 of h (no less than 5 times the jitter), but one in 20, which is by all of it. If that is
+ * likelier, a course of its own is made, of bursts taken so, and those further than 3 sigma off it
+ * for the others. It is only the likeliest: a queue of one way that builds up for minutes moves
+ * middles as a clock does. So of bursts with h above a quarter of w_min nothing of this is
+ * believed, and bounds rest on the first course. Claims of true time, which have no narrowest
+ * (w_min 0), are left alone.
  *
  * Threads: any; no state. Memory: the arena's.
  */
@@ -50,9 +53,10 @@ struct rkt_smooth_point {
     double middle_ns; /* of the burst's interval */
     double half_ns;   /* h */
     /* made */
-    double offset_ns;
+    double offset_ns; /* of the course that bounds rest on */
     double rate_ppb;
     double rate_sigma_ppb;
+    double likeliest_ns; /* of the likeliest course, where ways were slow alike; else the same */
 };
 
 /* `points`: one or more, by time, all different. *noise_index_out: which of the noises. */

@@ -10,6 +10,7 @@ const struct sim_goal sim_goals[SIM_GOAL_COUNT] = {
     {"a round trip of 16 us", sim_goal_tcp},
     {"one way a quarter slower", sim_goal_asymmetry},
     {"both ways slow alike", sim_goal_slow},
+    {"a queue that builds up", sim_goal_queue},
     {"InfiniBand", sim_goal_infiniband},
     {"clocks that wander", sim_goal_wander},
     {"two levels", sim_goal_levels},

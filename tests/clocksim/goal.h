@@ -53,7 +53,7 @@ struct sim_goal {
     void (*reach)(const struct sim_trial *trial);
 };
 
-#define SIM_GOAL_COUNT 15u
+#define SIM_GOAL_COUNT 16u
 extern const struct sim_goal sim_goals[SIM_GOAL_COUNT];
 
 /* ---- for goals ---- */
@@ -76,6 +76,7 @@ void sim_trial_at_most(const struct sim_trial *trial, unsigned mark, const char 
 void sim_goal_tcp(const struct sim_trial *trial);         /* marks 1, 5, 7 */
 void sim_goal_asymmetry(const struct sim_trial *trial);   /* 2 */
 void sim_goal_slow(const struct sim_trial *trial);        /* 2 */
+void sim_goal_queue(const struct sim_trial *trial);       /* 4 */
 void sim_goal_infiniband(const struct sim_trial *trial);  /* 3, 5 */
 void sim_goal_wander(const struct sim_trial *trial);      /* 4 */
 void sim_goal_levels(const struct sim_trial *trial);      /* 6 */

@@ -12,6 +12,8 @@
 #define CONGESTED_MEAN_S 60.0
 #define CALM_MEAN_S 140.0
 #define SLOW_MEAN_S 90.0
+#define QUEUE_CALM_MEAN_S 600.0
+#define TWO_PI 6.283185307179586
 #define ANSWER_S 0.3e-6
 #define NEXT_S 0.4e-6
 #define SPIN_S 2e-3
@@ -56,19 +58,38 @@ static void step_slowness(struct sim_edge *edge, double true_s)
     }
 }
 
+static void step_queue(struct sim_edge *edge, double true_s)
+{
+    while (edge->model.queue_us > 0 && edge->queue_end_s < true_s)
+        edge->queue_end_s +=
+            sim_random_exponential(&edge->random, QUEUE_CALM_MEAN_S) + edge->model.queue_s;
+}
+
+/* None at its begin and end, all in the middle. */
+static double queue_delay_s(const struct sim_edge *edge, int way, double true_s)
+{
+    double begin_s = edge->queue_end_s - edge->model.queue_s;
+
+    if (edge->model.queue_us <= 0 || way != edge->usual_way || true_s < begin_s)
+        return 0;
+    return edge->model.queue_us * 1e-6 / 2 *
+           (1 - cos(TWO_PI * (true_s - begin_s) / edge->model.queue_s));
+}
+
 /* `way`: 0 there, 1 back. */
 static double delay_s(struct sim_edge *edge, int way, double true_s)
 {
     double trip_s = edge->model.round_trip_us * 1e-6;
     double asymmetry = way == 0 ? edge->asymmetry : -edge->asymmetry;
-    double delay = trip_s / 2 * (1 + asymmetry + edge->slow_share);
+    double delay =
+        trip_s / 2 * (1 + asymmetry + edge->slow_share) + queue_delay_s(edge, way, true_s);
 
     delay += sim_random_exponential(&edge->random, JITTER * trip_s);
     if (sim_random_uniform(&edge->random, 0, 1) < QUEUED_RATIO)
         delay += sim_random_pareto(&edge->random, trip_s / 2, 1.5);
     if (sim_random_uniform(&edge->random, 0, 1) < OFF_CORE_RATIO)
         delay += sim_random_uniform(&edge->random, 0.2e-3, 8e-3);
-    if (true_s >= edge->congested_s[0] && true_s < edge->congested_s[1] &&
+    if (!edge->model.is_free && true_s >= edge->congested_s[0] && true_s < edge->congested_s[1] &&
         way == edge->congested_way)
         delay += sim_random_exponential(&edge->random, trip_s);
     return delay;
@@ -123,6 +144,7 @@ void sim_edge_burst(struct sim_edge *edge, const struct sim_clock *child,
     edge->burst++;
     step_congestion(edge, true_s);
     step_slowness(edge, true_s);
+    step_queue(edge, true_s);
     while (burst_out->count < SIM_BURST_MAX && true_s < limit_s &&
            !rkt_clock_limits_are_enough(&limits, burst_out->count, best_width_ns)) {
         struct rkt_event *event = &burst_out->exchanges[burst_out->count];

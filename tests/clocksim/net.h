@@ -9,9 +9,11 @@
  * jitter; one message in twenty meets a queue with a heavy tail (Pareto, shape 1.5), one in 500 a
  * process that is off its core for 0.2 to 8 ms; and for 30 % of the time one direction, mostly the
  * same, is congested. Both ways may be slow alike, for minutes and by another share each time. A
+ * queue of one way may build up and drain within minutes, after each of which come ten of calm. A
  * peer may lie.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +25,9 @@ struct sim_net_model {
     double round_trip_us;
     double asymmetry; /* largest share of the half round trip */
     double slow;      /* largest share of it by which both ways take longer at a time */
+    double queue_us;  /* of one way, that builds up and drains within queue_s; 0: none */
+    double queue_s;
+    bool is_free;     /* of congestion */
     double lie_ratio; /* bursts whose t2 and t3 are off by up to lie_ns, together */
     double lie_ns;
     double poll_s; /* a responder that sleeps so long between polls; 0 spins */
@@ -41,6 +46,7 @@ struct sim_edge {
     int usual_way;
     double slow_share; /* at the moment, */
     double slow_end_s; /* until then */
+    double queue_end_s;
     uint32_t burst;
     uint64_t exchange_count; /* of all bursts */
 };

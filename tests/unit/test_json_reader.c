@@ -82,7 +82,7 @@ static enum rkt_status walk_source(struct rkt_text_source *source, size_t window
     return status;
 }
 
-/* As a file, which is read in pieces where memory is taken whole. */
+/* As a file. */
 static enum rkt_status walk_file(const void *bytes, size_t len, size_t window, struct seen *seen,
                                  struct rkt_json_stats *stats)
 {

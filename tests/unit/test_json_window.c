@@ -3,6 +3,7 @@
  * test_json_reader.c. */
 #include "rkt_test.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,10 +14,12 @@
 #define EVENT_BYTES (sizeof(EVENT) - 1)
 #define EVENTS 4000u
 
-/* At its first event the file gets shorter. */
+/* At its first event the file gets shorter, or is no file any more. */
 struct changing {
     int fd;
-    off_t short_bytes;
+    off_t short_bytes; /* 0: it cannot be read any more */
+    int source_fd;     /* of who reads it */
+    int folder_fd;     /* in its place then */
     size_t event_count;
 };
 
@@ -27,7 +30,9 @@ static enum rkt_status change(void *ctx, const struct rkt_json_object *event, st
     (void)event;
     (void)err;
     changing->event_count++;
-    if (changing->event_count == 1)
+    if (changing->event_count == 1 && changing->short_bytes == 0)
+        assert_int_equal(dup2(changing->folder_fd, changing->source_fd), changing->source_fd);
+    else if (changing->event_count == 1)
         assert_int_equal(ftruncate(changing->fd, changing->short_bytes), 0);
     return RKT_OK;
 }
@@ -46,10 +51,14 @@ static enum rkt_status walk_changing(struct changing *changing, struct rkt_json_
     for (size_t i = 0; i < EVENTS; i++)
         assert_int_equal(write(changing->fd, EVENT, EVENT_BYTES), (ssize_t)EVENT_BYTES);
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", changing->fd);
+    changing->folder_fd = open("/", O_RDONLY | O_CLOEXEC);
+    changing->source_fd = dup(changing->fd); /* the number that it will have */
+    (void)close(changing->source_fd);
     assert_rkt_ok(rkt_text_source_open(path, &source, err), *err);
     status = rkt_json_read(source, RKT_JSON_WINDOW_BYTES_MIN, &handler, stats, err);
     rkt_text_source_close(source);
     (void)close(changing->fd);
+    (void)close(changing->folder_fd);
     return status;
 }
 
@@ -67,9 +76,22 @@ static void of_a_file_that_gets_shorter_the_rest_is_read(void **state)
     assert_true(stats.is_cut || stats.damaged_count > 0 || stats.has_rest);
 }
 
+static void a_file_that_cannot_be_read_is_an_error(void **state)
+{
+    struct changing changing = {0};
+    struct rkt_json_stats stats;
+    struct rkt_error err = {0};
+
+    (void)state;
+    assert_rkt_status(walk_changing(&changing, &stats, &err), RKT_ERR_IO);
+    assert_in_range(changing.event_count, 1, EVENTS - 1);
+    assert_non_null(strstr(err.text, "cannot read after byte"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_that_cannot_be_read_is_an_error),
         cmocka_unit_test(of_a_file_that_gets_shorter_the_rest_is_read),
     };
 
