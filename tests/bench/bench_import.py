@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 
+BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 RANKS = 8
 ROUNDS = 5
 
@@ -63,15 +64,18 @@ def of_rank(text, rank):
 def run(*command):
     """(wall seconds, CPU seconds, peak KiB) of the best of some rounds."""
     best = None
-    for _ in range(ROUNDS):
-        start = time.monotonic()
-        child = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode != 0:
-            sys.exit(f"{command}: exit code {child.returncode}")
-        one = (time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
-        best = one if best is None else tuple(map(min, one, best))
+    with tempfile.NamedTemporaryFile("r") as used:
+        for _ in range(ROUNDS):
+            start = time.monotonic()
+            code = subprocess.call([str(word) for word in (BUILD / "tests" / "bench_usage", used.name, *command)],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            wall_s = time.monotonic() - start
+            if code != 0:
+                sys.exit(f"{command}: exit code {code}")
+            used.seek(0)
+            cpu_us, peak_kib = map(int, used.read().split())
+            one = (wall_s, cpu_us / 1e6, peak_kib)
+            best = one if best is None else tuple(map(min, one, best))
     return best
 
 
@@ -92,16 +96,17 @@ def make(folder, trace):
 
 
 def main():
+    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
+        sys.exit(__doc__)
     if sys.argv[1] == "--make":
         return make(pathlib.Path(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else None)
-    build = pathlib.Path(sys.argv[1])
-    merge, report = build / "bin" / "ranktrace-merge", build / "bin" / "ranktrace-report"
+    merge, report = BUILD / "bin" / "ranktrace-merge", BUILD / "bin" / "ranktrace-report"
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, __file__, "--make", folder, *sys.argv[2:3]], check=True)
         folder = pathlib.Path(folder)
         one, packed, ranks, store = folder / "one.json", folder / "one.json.gz", folder / "ranks", folder / "out.rkt"
         megabytes = one.stat().st_size / 1e6
-        subprocess.run([build / "tests" / "bench_import", one], check=True)
+        subprocess.run([BUILD / "tests" / "bench_import", one], check=True)
         _, plain_s, plain_kib = run(merge, "-q", "-f", "-o", store, one)
         _, packed_s, _ = run(merge, "-q", "-f", "-o", store, packed)
         print(f"bench=merge_one json_mb={megabytes:.1f} cpu_ms={plain_s * 1e3:.1f} json_mb_per_cpu_s={megabytes / plain_s:.0f} "
