@@ -61,9 +61,10 @@ static enum rkt_status fail_write(struct rkt_store_writer *writer, int reason,
     /* So that the file ends with a whole frame; where that fails too, readers skip the rest. */
     (void)!ftruncate(writer->fd, (off_t)writer->file_bytes);
     errno = reason;
-    rkt_fail_errno(&writer->failure, RKT_ERR_IO,
-                   "%s: cannot write after %llu bytes; what was written before is kept",
-                   writer->path, (unsigned long long)writer->file_bytes);
+    rkt_fail_errno(&writer->failure, RKT_ERR_IO, "%s: cannot write after %llu bytes; %s",
+                   writer->path, (unsigned long long)writer->file_bytes,
+                   writer->partial_path ? "it is left as it was before"
+                                        : "what was written before is kept");
     return fail_again(writer, err);
 }
 

@@ -446,6 +446,32 @@ static void a_full_disk_keeps_every_whole_frame(void **state)
     rkt_store_reader_close(reader);
 }
 
+/* And says so: nothing of the new one is kept. */
+static void a_full_disk_leaves_the_old_store(void **state)
+{
+    struct fixture *fx = *state;
+    const struct rlimit low = {10000, RLIM_INFINITY};
+    struct rkt_store_writer *writer;
+    struct rkt_error err = {0};
+    struct rlimit old;
+    uint8_t raw[300] = {0};
+
+    sample_store_write(fx->path, RKT_STORE_ATOMIC);
+    writer = start_store(fx->path, RKT_STORE_ATOMIC);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+    while (rkt_store_writer_append_payload(writer, RKT_FRAME_EVENTS, 0, raw, sizeof(raw), &err) ==
+           RKT_OK)
+        continue;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(err.status, RKT_ERR_IO);
+    assert_non_null(strstr(err.text, "it is left as it was before"));
+    rkt_store_writer_destroy(writer);
+    expect_sample(fx->path);
+    assert_int_equal(files_in(fx->folder), 1);
+}
+
 static void wrong_frames_are_refused_and_not_written(void **state)
 {
     static const struct {
@@ -536,6 +562,7 @@ int main(void)
         CASE(a_live_store_never_overwrites),
         CASE(of_runs_that_start_together_one_writes),
         CASE(a_full_disk_keeps_every_whole_frame),
+        CASE(a_full_disk_leaves_the_old_store),
         CASE(wrong_frames_are_refused_and_not_written),
         CASE(more_frames_than_one_index_holds_are_indexed),
     };
