@@ -18,6 +18,7 @@
 #define GZIP_WINDOW_BITS (15 + 16) /* gzip heads only */
 #define MAGIC_BYTES 4u
 #define LOOK_BYTES (4u << 10) /* taken to look for it */
+#define SUM_BYTES (16u << 10) /* on the stack */
 
 static const uint8_t GZIP_MAGIC[] = {0x1f, 0x8b};
 static const uint8_t ZSTD_MAGIC_TEXT[] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -373,6 +374,27 @@ enum rkt_status rkt_text_source_read(struct rkt_text_source *source, char *buf, 
     if (source->packing != PACKING_NONE)
         return read_packed(source, buf, cap, len_out, err);
     return read_plain(source, buf, cap, len_out, err);
+}
+
+enum rkt_status rkt_text_source_sum(struct rkt_text_source *source, uint64_t *bytes_out,
+                                    uint32_t *checksum_out, struct rkt_error *err)
+{
+    char text[SUM_BYTES];
+    uLong sum = crc32(0, Z_NULL, 0);
+    enum rkt_status status = RKT_OK;
+
+    *bytes_out = 0;
+    while (status == RKT_OK) {
+        size_t got = 0;
+
+        status = rkt_text_source_read(source, text, sizeof(text), &got, err);
+        if (status != RKT_OK)
+            break;
+        sum = crc32(sum, (const Bytef *)text, (uInt)got);
+        *bytes_out += got;
+    }
+    *checksum_out = (uint32_t)sum;
+    return status == RKT_END ? RKT_OK : status;
 }
 
 const struct rkt_text_damage *rkt_text_source_damage(const struct rkt_text_source *source)

@@ -38,6 +38,10 @@ void rkt_text_source_close(struct rkt_text_source *source); /* NULL is fine */
 enum rkt_status rkt_text_source_read(struct rkt_text_source *source, char *buf, size_t cap,
                                      size_t *len_out, struct rkt_error *err);
 
+/* Reads on to the end: how many bytes that was, and their CRC-32. */
+enum rkt_status rkt_text_source_sum(struct rkt_text_source *source, uint64_t *bytes_out,
+                                    uint32_t *checksum_out, struct rkt_error *err);
+
 const struct rkt_text_damage *rkt_text_source_damage(const struct rkt_text_source *source);
 uint64_t rkt_text_source_file_bytes(const struct rkt_text_source *source); /* taken so far */
 
