@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <zlib.h>
+
 #include "analysis/import/json_scan.h"
 #include "analysis/import/kineto_parts.h"
 #include "common/array.h"
@@ -154,15 +156,36 @@ static enum rkt_status take_phase(struct rkt_kineto *kineto, char phase,
     return RKT_OK;
 }
 
-/* The first event with a time ends the walk. */
+/* What an event is and where it ran, as one number. */
+static uint32_t mark_of(const struct rkt_kineto_fields *fields)
+{
+    uLong sum = crc32(0, Z_NULL, 0);
+
+    for (int key = RKT_KEY_PH; key <= RKT_KEY_TID; key++) {
+        const struct rkt_json_field *field = fields->of[key];
+
+        if (field)
+            sum = crc32(sum, (const Bytef *)field->value, (uInt)field->value_bytes);
+        sum = crc32(sum, (const Bytef *)"", 1); /* its NUL tells where a value ends */
+    }
+    return (uint32_t)sum;
+}
+
+/*
+ * The first event with a time ends the walk. Names of threads may have a time too, often the same
+ * one in each file: the first of them counts only where nothing else has one.
+ */
 static enum rkt_status peek_event(struct rkt_kineto *kineto, const struct rkt_kineto_fields *fields)
 {
+    bool is_name = phase_of(fields->of[RKT_KEY_PH]) == 'M';
+    struct rkt_trace_facts *facts = &kineto->facts;
     int64_t start_ns;
 
-    if (!rkt_kineto_start(kineto, fields, &start_ns))
+    if (!rkt_kineto_start(kineto, fields, &start_ns) || (is_name && facts->first_ns != UINT64_MAX))
         return RKT_OK;
-    kineto->facts.first_ns = (uint64_t)start_ns;
-    return RKT_END;
+    facts->first_ns = (uint64_t)start_ns;
+    facts->first_mark = mark_of(fields);
+    return is_name ? RKT_OK : RKT_END;
 }
 
 static enum rkt_status take_event(void *ctx, const struct rkt_json_object *event,

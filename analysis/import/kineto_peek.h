@@ -13,8 +13,8 @@
 #include "common/status.h"
 
 /*
- * Of the facts rank, world size, base and first_ns are set, as far as the beginning tells; first_ns
- * is UINT64_MAX where no event has a time. RKT_ERR_FORMAT: this is no JSON.
+ * Of the facts rank, world size, base, first_ns and first_mark are set, as far as the beginning
+ * tells; first_ns is UINT64_MAX where no event has a time. RKT_ERR_FORMAT: this is no JSON.
  */
 enum rkt_status rkt_kineto_peek(struct rkt_text_source *source, struct rkt_trace_facts *facts_out,
                                 struct rkt_error *err);

@@ -58,10 +58,11 @@ struct rkt_trace_facts {
     uint32_t world_size;     /* 0 unknown */
     bool has_base;
     int64_t base_ns;
-    uint64_t first_ns;  /* of the events written; UINT64_MAX: none */
-    uint64_t last_ns;   /* latest end */
-    uint64_t gpu_count; /* GPU work among the stored */
-    uint64_t pid;       /* of the training process; 0 unknown */
+    uint64_t first_ns;   /* of the events written; UINT64_MAX: none */
+    uint64_t last_ns;    /* latest end */
+    uint32_t first_mark; /* of a peek: of the first event's phase, cat, name, pid and tid */
+    uint64_t gpu_count;  /* GPU work among the stored */
+    uint64_t pid;        /* of the training process; 0 unknown */
     bool
         is_unpadded; /* fractions of times that were written without their zeros: 1.5 is 1 us 5 ns */
     bool is_whole_us; /* no time has a fraction: starts and durations were cut apart */
