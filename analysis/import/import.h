@@ -11,8 +11,9 @@
  * Rank:    the caller's word, else distributedInfo, else the args of collectives, else the file's
  *          name, else the order given, with a note.
  * Windows: files of one rank that follow each other in time become one source with gaps between
- *          them. A file that begins with the same event as another is its copy and is skipped. Two
- *          that overlap are two traces of one rank: RKT_ERR_INVALID names both.
+ *          them. Of files that begin with the same event (its job time, name and thread) the one
+ *          that holds most is taken, the others are skipped: copies, or cut. Two that overlap are
+ *          two traces of one rank: RKT_ERR_INVALID names both.
  * Damage:  a file that is cut or broken gives what was readable, marked as damaged here and in
  *          the store (losses, and a source that was cut short). It is an error only where nothing
  *          was readable, or where it is no trace; in a folder, files that are no trace are
@@ -55,7 +56,7 @@ struct rkt_import_options {
 
 struct rkt_import_file {
     char path[1024];
-    bool is_skipped; /* no trace, or a copy; the rest is zero but for the note */
+    bool is_skipped; /* no trace, or a copy or part; the rest is zero but for the note */
     bool is_damaged; /* something of the file could not be read; the note says where */
     uint32_t rank;
     const char *rank_source; /* "distributedInfo", "collective args", "file name", "order" ... */

@@ -29,6 +29,7 @@ static void peek_json(const char *path, struct rkt_import_peek *peek)
         peek->rank_source = facts.rank_source;
         peek->has_first = facts.first_ns != UINT64_MAX;
         peek->first_ns = peek->has_first ? (int64_t)facts.first_ns : 0;
+        peek->first_mark = facts.first_mark;
         peek->has_base = facts.has_base;
         peek->base_ns = facts.base_ns;
     }
@@ -111,37 +112,20 @@ static struct rkt_import_group *group_of_rank(struct plan *plan, uint32_t rank)
     return group;
 }
 
-/* The file of the group that begins with the same event; NULL if none does. */
-static const struct rkt_import_item *find_copy(const struct rkt_import_group *group,
-                                               const struct rkt_import_item *item)
-{
-    for (size_t i = 0; item->peek.has_first && i < group->count; i++) {
-        if (group->items[i]->peek.has_first &&
-            group->items[i]->peek.first_ns == item->peek.first_ns)
-            return group->items[i];
-    }
-    return NULL;
-}
-
 static enum rkt_status place(struct plan *plan, struct rkt_import_item *item, struct rkt_error *err)
 {
     struct rkt_import_group *group = item->peek.has_rank && !item->is_sqlite
                                          ? group_of_rank(plan, item->peek.rank)
                                          : add_group(plan->import);
-    const struct rkt_import_item *copy = group ? find_copy(group, item) : NULL;
 
-    if (copy) {
-        item->file->is_skipped = true;
-        rkt_import_add_note(item->file, "begins with the same event as %s: a copy of that trace",
-                            copy->path->path);
-        return RKT_OK;
-    }
     if (!group || !rkt_array_reserve((void **)&group->items, &group->cap, group->count + 1,
                                      sizeof(struct rkt_import_item *)))
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for the files of a rank");
     group->items[group->count++] = item;
     return RKT_OK;
 }
+
+/* ---- the files of a group ---- */
 
 static int64_t begin_of(const struct rkt_import_item *item)
 {
@@ -162,12 +146,114 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y); /* as they were given */
 }
 
+/*
+ * Do both begin with the same event? By what it is, where it ran and its job time; a cut file may
+ * have lost its base, then by the stamp alone.
+ */
+static bool begin_alike(const struct rkt_import_item *a, const struct rkt_import_item *b)
+{
+    if (!a->peek.has_first || !b->peek.has_first || a->peek.first_mark != b->peek.first_mark)
+        return false;
+    if (a->peek.has_base && b->peek.has_base)
+        return begin_of(a) == begin_of(b);
+    return a->peek.first_ns == b->peek.first_ns;
+}
+
+static enum rkt_status find_extent(struct rkt_import_item *item, struct rkt_error *err)
+{
+    struct rkt_import_extent *extent = &item->extent;
+    struct rkt_text_source *source = NULL;
+    enum rkt_status status;
+
+    if (extent->is_known)
+        return RKT_OK;
+    status = rkt_text_source_open(item->path->path, &source, err);
+    if (status == RKT_OK)
+        status = rkt_text_source_sum(source, &extent->bytes, &extent->checksum, err);
+    if (status == RKT_OK)
+        extent->is_damaged = rkt_text_source_damage(source)->is_damaged;
+    extent->is_known = status == RKT_OK;
+    rkt_text_source_close(source);
+    return status;
+}
+
+/* Best first. Without a base a file has no place among files that have one, however long. */
+static int by_worth(const void *a, const void *b)
+{
+    const struct rkt_import_item *x = *(struct rkt_import_item *const *)a;
+    const struct rkt_import_item *y = *(struct rkt_import_item *const *)b;
+
+    if (x->peek.has_base != y->peek.has_base)
+        return x->peek.has_base ? -1 : 1;
+    if (x->extent.bytes != y->extent.bytes)
+        return x->extent.bytes > y->extent.bytes ? -1 : 1;
+    if (x->extent.is_damaged != y->extent.is_damaged)
+        return x->extent.is_damaged ? 1 : -1;
+    return (x > y) - (x < y); /* as they were given */
+}
+
+static void skip(struct rkt_import_item *item, const struct rkt_import_item *kept)
+{
+    const struct rkt_import_extent *have = &item->extent;
+    const struct rkt_import_extent *best = &kept->extent;
+    const char *reason = " and is no longer than that";
+
+    if (have->bytes == best->bytes && have->checksum == best->checksum)
+        reason = ": a copy of that trace";
+    else if (have->bytes < best->bytes)
+        reason = " and is shorter";
+    else if (have->bytes > best->bytes)
+        reason = " and, unlike that, has no base time";
+    item->file->is_skipped = true;
+    rkt_import_add_note(item->file, "begins with the same event as %.300s%s", kept->path->path,
+                        reason);
+}
+
+/* Of files that begin with the same event the one that holds most stays. */
+static void drop_copies(struct rkt_import_group *group)
+{
+    size_t kept = 0;
+
+    qsort(group->items, group->count, sizeof(struct rkt_import_item *), by_worth);
+    for (size_t i = 0; i < group->count; i++) {
+        size_t k = 0;
+
+        while (k < kept && !begin_alike(group->items[k], group->items[i]))
+            k++;
+        if (k < kept)
+            skip(group->items[i], group->items[k]);
+        else
+            group->items[kept++] = group->items[i];
+    }
+    group->count = kept;
+}
+
+static enum rkt_status find_extents(struct rkt_import_group *group, struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 1; i < group->count; i++) {
+        for (size_t k = 0; k < i && status == RKT_OK; k++) {
+            if (!begin_alike(group->items[i], group->items[k]))
+                continue;
+            status = find_extent(group->items[i], err);
+            if (status == RKT_OK)
+                status = find_extent(group->items[k], err);
+        }
+    }
+    return status;
+}
+
 static enum rkt_status order_windows(struct rkt_import_group *group, struct rkt_error *err)
 {
     enum rkt_status status = RKT_OK;
 
     for (size_t i = 0; i < group->count && status == RKT_OK; i++)
         status = find_base(group->items[i], err);
+    if (status == RKT_OK)
+        status = find_extents(group, err);
+    if (status == RKT_OK)
+        drop_copies(group);
     qsort(group->items, group->count, sizeof(struct rkt_import_item *), by_time);
     return status;
 }

@@ -23,9 +23,18 @@ struct rkt_import_peek {
     uint32_t rank;
     const char *rank_source;
     bool has_first;
-    int64_t first_ns; /* of its first event with a time, without the base */
+    int64_t first_ns;    /* of its first event with a time, without the base */
+    uint32_t first_mark; /* what that event is and where it ran, as one number */
     bool has_base;
     int64_t base_ns;
+};
+
+/* How much a file holds; only of one that begins as another does. */
+struct rkt_import_extent {
+    bool is_known;
+    bool is_damaged;
+    uint64_t bytes; /* of its text, unpacked */
+    uint32_t checksum;
 };
 
 struct rkt_import_group;
@@ -38,6 +47,7 @@ struct rkt_import_item {
     uint32_t part_count;
     struct rkt_import_file *file; /* in the report */
     struct rkt_import_peek peek;
+    struct rkt_import_extent extent;
 };
 
 /* The files of one rank, in order of time: one source. */

@@ -91,6 +91,15 @@ def check_sets(merge):
     good, copy = merge.folder / "rank0.json", merge.file("copy.json", trace(0))
     merge.expect("a copy", 0, "--force", "-o", merge.out, good, copy, words=["copy.json: skipped", "a copy of that trace"],
                  has_output=True, lines=1)
+    packed = merge.file("packed.json.gz", gzip.compress(trace(0)))
+    merge.expect("a packed copy", 0, "--force", "-o", merge.out, packed, good, words=["rank0.json: skipped", "a copy of that trace"],
+                 has_output=True, lines=1)
+    part = merge.file("part.json.gz", gzip.compress(trace(0))[:-60])
+    merge.expect("a cut copy, packed", 0, "--force", "-o", merge.out, part, good,
+                 words=["part.json.gz: skipped", "rank0.json and is shorter", "1 rank, 400 events"], has_output=True, lines=1)
+    few = merge.file("few.json", trace(0, 10))
+    merge.expect("a part, with fewer bytes than packed", 0, "--force", "-o", merge.out, few, packed,
+                 words=["few.json: skipped", "packed.json.gz and is shorter", "1 rank, 400 events"], has_output=True, lines=1)
     later = merge.file("later.json", trace(0, first=1700000001000000))
     merge.expect("a later window", 0, "--force", "-o", merge.out, good, later,
                  words=["later.json: another window of rank 0", "1 rank, 800 events"], has_output=True, lines=1)

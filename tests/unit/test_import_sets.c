@@ -136,6 +136,136 @@ static void a_copy_is_skipped_and_named(void **state)
     assert_int_equal(walk_source(place->output, 0).kinds[RKT_EVENT_KERNEL], 3);
 }
 
+/* The same stamp on another base, or of another event, is another moment: nothing is skipped. */
+static void windows_that_begin_at_the_same_stamp_are_no_copies(void **state)
+{
+    static const char *const BASES[] = {
+        ",\"baseTimeNanoseconds\":1759300074000000000",
+        ",\"baseTimeNanoseconds\":1759300075000000000",
+    };
+    struct rkt_place *place = *state;
+    struct rkt_import_report report;
+    struct rkt_error err = {0};
+
+    for (int behind = 0; behind < 2; behind++) {
+        char head[128];
+
+        place->count = 0;
+        for (int i = 0; i < 2; i++) {
+            (void)snprintf(head, sizeof(head), "\"distributedInfo\":{\"rank\":0}%s,",
+                           behind ? "" : BASES[i]);
+            rkt_add_file(place, i == 0 ? "first.json" : "second.json",
+                         trace_of(head, 1000, 100, behind ? BASES[i] : ""));
+        }
+        assert_rkt_ok(rkt_import_place(place, &report, &err), err);
+        assert_false(report.files[1].is_skipped);
+        assert_int_equal(report.files[1].first_ns - report.files[0].first_ns, 1000000000);
+        rkt_import_report_release(&report);
+        assert_int_equal(walk_source(place->output, 0).kinds[RKT_EVENT_KERNEL], 200);
+        (void)unlink(place->output);
+    }
+}
+
+/* Files that begin at one moment with other events are two traces of a rank, not one twice. */
+static void another_first_event_is_no_copy(void **state)
+{
+    struct rkt_place *place = *state;
+    struct rkt_import_report report;
+    struct rkt_error err = {0};
+    char text[1024];
+
+    rkt_add_file(place, "a.json", of_rank(0, 1, 1000));
+    (void)snprintf(text, sizeof(text), "%s", of_rank(0, 1, 1000));
+    strstr(text, "\"k\"")[1] = 'q';
+    rkt_add_file(place, "b.json", text);
+    assert_rkt_status(rkt_import_place(place, &report, &err), RKT_ERR_INVALID);
+    assert_non_null(strstr(err.text, "two traces of rank 0 overlap"));
+}
+
+/* Names of threads bear the same stamp in every file of some writers. */
+static void names_with_a_time_make_no_copies(void **state)
+{
+    static const char NAMED[] = "{\"distributedInfo\":{\"rank\":0},\"traceEvents\":[{\"ph\":\"M\","
+                                "\"name\":\"thread_name\",\"pid\":1,\"tid\":1,\"ts\":1,\"args\":"
+                                "{\"name\":\"main\"}},%s";
+    struct rkt_place *place = *state;
+    struct rkt_import_report report;
+    struct rkt_error err = {0};
+    char text[1024];
+
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(text, sizeof(text), NAMED,
+                       strchr(trace_of("", 5000 - i * 4000, 3, ""), '[') + 1);
+        rkt_add_file(place, i == 0 ? "later.json" : "earlier.json", text);
+    }
+    assert_rkt_ok(rkt_import_place(place, &report, &err), err);
+    assert_false(report.files[1].is_skipped);
+    rkt_import_report_release(&report);
+    assert_int_equal(walk_source(place->output, 0).kinds[RKT_EVENT_KERNEL], 6);
+}
+
+static void of_a_cut_file_and_the_whole_one_the_whole_one_is_read(void **state)
+{
+    struct rkt_place *place = *state;
+    struct rkt_import_report report;
+    struct rkt_error err = {0};
+    const char *text;
+
+    text = trace_of("\"distributedInfo\":{\"rank\":0},", 1000, 100,
+                    ",\"baseTimeNanoseconds\":1759300074000000000");
+    rkt_add_bytes(place, "a-cut.json", text, strlen(text) * 2 / 3); /* its base is lost */
+    rkt_add_file(place, "b-whole.json", text);
+    assert_rkt_ok(rkt_import_place(place, &report, &err), err);
+    assert_non_null(strstr(report.files[0].path, "b-whole.json"));
+    assert_false(report.files[0].is_damaged);
+    assert_true(report.files[1].is_skipped);
+    if (!strstr(report.files[1].note, "b-whole.json and is shorter"))
+        fail_msg("%s", report.files[1].note);
+    rkt_import_report_release(&report);
+    assert_int_equal(walk_source(place->output, 0).kinds[RKT_EVENT_KERNEL], 100);
+}
+
+static void of_files_that_begin_alike_the_one_that_holds_most_is_read(void **state)
+{
+    static const int COUNTS[] = {10, 300, 40};
+    static const char *const NAMES[] = {"a.json", "b.json", "c.json"};
+    struct rkt_place *place = *state;
+    struct rkt_import_report report;
+    struct rkt_error err = {0};
+
+    for (int i = 0; i < 3; i++)
+        rkt_add_file(place, NAMES[i],
+                     trace_of("\"distributedInfo\":{\"rank\":0},", 1000, COUNTS[i], ""));
+    assert_rkt_ok(rkt_import_place(place, &report, &err), err);
+    assert_non_null(strstr(report.files[0].path, "b.json"));
+    for (int i = 1; i < 3; i++) {
+        assert_true(report.files[i].is_skipped);
+        if (!strstr(report.files[i].note, "b.json and is shorter"))
+            fail_msg("%s", report.files[i].note);
+    }
+    rkt_import_report_release(&report);
+    assert_int_equal(walk_source(place->output, 0).kinds[RKT_EVENT_KERNEL], 300);
+}
+
+/* What differs only behind the first event is no copy, and is not called one. */
+static void a_file_as_long_as_another_is_called_what_it_is(void **state)
+{
+    struct rkt_place *place = *state;
+    struct rkt_import_report report;
+    struct rkt_error err = {0};
+    char text[1024];
+
+    (void)snprintf(text, sizeof(text), "%s", of_rank(0, 1, 1000));
+    rkt_add_file(place, "a.json", text);
+    strstr(text, ":1020,")[4] = '1';
+    rkt_add_file(place, "b.json", text);
+    assert_rkt_ok(rkt_import_place(place, &report, &err), err);
+    assert_true(report.files[1].is_skipped);
+    if (!strstr(report.files[1].note, "a.json and is no longer than that"))
+        fail_msg("%s", report.files[1].note);
+    rkt_import_report_release(&report);
+}
+
 static void what_the_caller_says_of_a_rank_is_stronger_than_the_file(void **state)
 {
     static const char *const GIVEN[] = {"b.json=7"};
@@ -313,6 +443,12 @@ int main(void)
         IN_A_PLACE(windows_of_one_rank_become_one_source_with_a_gap),
         IN_A_PLACE(windows_with_other_bases_are_put_on_the_first_ones),
         IN_A_PLACE(a_copy_is_skipped_and_named),
+        IN_A_PLACE(windows_that_begin_at_the_same_stamp_are_no_copies),
+        IN_A_PLACE(another_first_event_is_no_copy),
+        IN_A_PLACE(names_with_a_time_make_no_copies),
+        IN_A_PLACE(of_a_cut_file_and_the_whole_one_the_whole_one_is_read),
+        IN_A_PLACE(of_files_that_begin_alike_the_one_that_holds_most_is_read),
+        IN_A_PLACE(a_file_as_long_as_another_is_called_what_it_is),
         IN_A_PLACE(what_the_caller_says_of_a_rank_is_stronger_than_the_file),
         IN_A_PLACE(an_expression_finds_the_rank_in_a_path),
         IN_A_PLACE(gaps_and_strangers_are_named),
