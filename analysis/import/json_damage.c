@@ -115,27 +115,40 @@ bool rkt_json_check_event(struct rkt_json_stats *stats, struct rkt_json_parser *
     return true;
 }
 
-enum rkt_status rkt_json_refuse(const char *text, size_t len, struct rkt_error *err)
+static const char SQLITE_MAGIC[] = "SQLite format 3";
+
+/* Only what nsys.h does not take comes here: what is packed, of a pipe, or no export. */
+static const char *why_no_sqlite(bool is_packed)
 {
-    static const struct {
+    if (is_packed)
+        return "a compressed SQLite export: unpack it first";
+#ifdef RKT_HAVE_SQLITE
+    return "an SQLite file: only exports of Nsight Systems are read, and not from a pipe";
+#else
+    return "an SQLite file, and this build has no SQLite: build it with libsqlite3-dev";
+#endif
+}
+
+enum rkt_status rkt_json_refuse(const char *text, size_t len, bool is_packed, struct rkt_error *err)
+{
+    const struct {
         const char *magic;
         size_t bytes;
         const char *what;
-    } KNOWN[] = {
+    } known[] = {
         {"PK\3\4", 4, "a zip archive: unpack it first"},
         {"\xfd\x37zXZ", 5, "compressed by xz: decompress it first"},
         {"BZh", 3, "compressed by bzip2: decompress it first"},
-        {"SQLite format 3", 15,
-         "an SQLite file, and this build has no SQLite: build it with libsqlite3-dev"},
+        {SQLITE_MAGIC, sizeof(SQLITE_MAGIC) - 1, why_no_sqlite(is_packed)},
         {"RKTF", 4, "a ranktrace store already"},
         {"<", 1, "HTML or XML"},
     };
 
     if (len == 0)
         return rkt_fail(err, RKT_ERR_FORMAT, "is empty; export or copy it again");
-    for (size_t i = 0; i < sizeof(KNOWN) / sizeof(KNOWN[0]); i++) {
-        if (len >= KNOWN[i].bytes && memcmp(text, KNOWN[i].magic, KNOWN[i].bytes) == 0)
-            return rkt_fail(err, RKT_ERR_FORMAT, "is no JSON; it looks like %s", KNOWN[i].what);
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (len >= known[i].bytes && memcmp(text, known[i].magic, known[i].bytes) == 0)
+            return rkt_fail(err, RKT_ERR_FORMAT, "is no JSON; it looks like %s", known[i].what);
     }
     return rkt_fail(err, RKT_ERR_FORMAT,
                     "is no JSON: it begins with neither { nor [; give what torch.profiler exports");

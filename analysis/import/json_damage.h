@@ -28,6 +28,7 @@ bool rkt_json_check_event(struct rkt_json_stats *stats, struct rkt_json_parser *
                           size_t *lost_bytes_out);
 
 /* RKT_ERR_FORMAT: what a text that begins neither as an object nor as an array looks like. */
-enum rkt_status rkt_json_refuse(const char *text, size_t len, struct rkt_error *err);
+enum rkt_status rkt_json_refuse(const char *text, size_t len, bool is_packed,
+                                struct rkt_error *err);
 
 #endif

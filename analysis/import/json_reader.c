@@ -265,6 +265,7 @@ static enum rkt_status read_document(struct reader *reader)
         status = read_members(reader);
     } else {
         return rkt_json_refuse(reader->reading.window.text, reader->reading.window.len,
+                               rkt_text_source_is_packed(reader->reading.window.source),
                                reader->reading.err);
     }
     return status == RKT_OK ? read_more(reader) : status;

@@ -402,6 +402,11 @@ const struct rkt_text_damage *rkt_text_source_damage(const struct rkt_text_sourc
     return &source->damage;
 }
 
+bool rkt_text_source_is_packed(const struct rkt_text_source *source)
+{
+    return source->packing != PACKING_NONE;
+}
+
 uint64_t rkt_text_source_file_bytes(const struct rkt_text_source *source)
 {
     return source->taken_bytes;

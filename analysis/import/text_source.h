@@ -43,6 +43,7 @@ enum rkt_status rkt_text_source_sum(struct rkt_text_source *source, uint64_t *by
                                     uint32_t *checksum_out, struct rkt_error *err);
 
 const struct rkt_text_damage *rkt_text_source_damage(const struct rkt_text_source *source);
+bool rkt_text_source_is_packed(const struct rkt_text_source *source);
 uint64_t rkt_text_source_file_bytes(const struct rkt_text_source *source); /* taken so far */
 
 /* From now on every byte that is taken of the file is added to *done_bytes, which outlives it. */

@@ -155,6 +155,20 @@ class Check:
         db.close()
         said = self.run_merge(1, other)
         self.expect("another SQLite file", "other.sqlite: is an SQLite file without the tables of Nsight Systems" in said, said)
+        mixed = self.folder / "mixed"
+        mixed.mkdir()
+        make(mixed / "rank3.sqlite", 1)
+        other.rename(mixed / "other.sqlite")
+        said = self.run_merge(0, mixed)
+        self.expect("another one in a folder", "only exports of Nsight Systems are read" in said, said)
+
+    def packed(self):
+        """They would have to be unpacked to a file first: that is left to the user, and said."""
+        text = make(self.folder / "whole.sqlite", 1).read_bytes()
+        packed = self.folder / "whole.sqlite.gz"
+        packed.write_bytes(gzip.compress(text))
+        said = self.run_merge(1, packed)
+        self.expect("a packed export", "a compressed SQLite export: unpack it first" in said and "build" not in said, said)
 
     def public(self):
         """Each row of the public files, by a query of Python's own."""
@@ -187,6 +201,7 @@ def main():
         check.made_up()
         check.parts_missing()
         check.damaged()
+        check.packed()
         if SHARED.is_dir():
             check.public()
         else:
