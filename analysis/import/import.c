@@ -294,7 +294,9 @@ static enum rkt_status import_paths(struct rkt_import_state *import, struct rkt_
     if (status != RKT_OK)
         return status;
     pthread_mutex_init(&import->store.lock, NULL);
-    status = list_items(import, paths, err);
+    status = rkt_rank_names_check(&import->names, paths, err);
+    if (status == RKT_OK)
+        status = list_items(import, paths, err);
     if (status == RKT_OK)
         status = write_store(import, err);
     rkt_import_plan_release(import);

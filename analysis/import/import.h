@@ -48,7 +48,7 @@ struct rkt_import_options {
     bool overwrite;         /* the output may exist */
     bool keeps_python;      /* frames of Python stacks too */
     const char *rank_regex; /* its first group is the rank in a path; NULL: the usual names */
-    const char *const *file_ranks; /* "FILE=N" */
+    const char *const *file_ranks; /* "FILE=N": each must be of a file, and the only one of it */
     size_t file_rank_count;
     uint32_t thread_count;                /* 0: as many as the machine has cores */
     struct rkt_import_progress *progress; /* NULL: nobody looks */

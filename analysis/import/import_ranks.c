@@ -255,11 +255,44 @@ static void warn_of_strangers(struct rkt_import_state *import,
     }
 }
 
+/* The expression says no rank of any file: it was meant to. */
+static void warn_of_regex(struct rkt_import_state *import)
+{
+    const char *odd = NULL;
+    size_t odd_bytes = 0;
+    char line[512];
+
+    for (size_t i = 0; i < import->item_count; i++) {
+        const char *path = import->items[i].path->path;
+        size_t bytes = 0;
+        const char *part = rkt_rank_names_match(&import->names, path, &bytes);
+        uint32_t rank;
+
+        if (part && rkt_rank_names_find(&import->names, path, &rank))
+            return;
+        if (part && !odd) {
+            odd = part;
+            odd_bytes = bytes < 100 ? bytes : 100;
+        }
+    }
+    if (odd)
+        (void)snprintf(line, sizeof(line),
+                       "--rank-regex '%.200s' gave no rank: what it matches, '%.*s', is no number",
+                       import->options->rank_regex, (int)odd_bytes, odd);
+    else
+        (void)snprintf(line, sizeof(line),
+                       "--rank-regex '%.200s' gave no rank: it matches no file's path",
+                       import->options->rank_regex);
+    warn(import, line);
+}
+
 void rkt_import_warn(struct rkt_import_state *import)
 {
     size_t count;
     struct rkt_import_group **known = list_known(import, &count);
 
+    if (import->names.has_regex)
+        warn_of_regex(import);
     warn_of_clocks(import);
     if (!known)
         return;

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/import/import_paths.h"
 #include "common/status.h"
 
 /* The user's own rules. */
@@ -33,10 +34,21 @@ enum rkt_status rkt_rank_names_init(struct rkt_rank_names *names, const char *re
                                     struct rkt_error *err);
 void rkt_rank_names_release(struct rkt_rank_names *names);
 
-/* What FILE=N says of this path, or of its last part. */
+/*
+ * RKT_ERR_INVALID: a FILE=N is of none of these files, or two of them give one file two ranks. A
+ * FILE is the path, with or without "./" and the like, or else the last part of it.
+ */
+enum rkt_status rkt_rank_names_check(const struct rkt_rank_names *names,
+                                     const struct rkt_import_paths *paths, struct rkt_error *err);
+
+/* What FILE=N says of this path. */
 bool rkt_rank_names_given(const struct rkt_rank_names *names, const char *path, uint32_t *rank_out);
 /* By the expression if there is one, else by the usual names. */
 bool rkt_rank_names_find(const struct rkt_rank_names *names, const char *path, uint32_t *rank_out);
+
+/* What the expression takes for the rank, on loan from the path; NULL: none, or no match. */
+const char *rkt_rank_names_match(const struct rkt_rank_names *names, const char *path,
+                                 size_t *bytes_out);
 
 /* By the usual names. */
 bool rkt_rank_of_file(const char *path, uint32_t *rank_out);

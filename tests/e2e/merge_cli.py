@@ -29,7 +29,7 @@ def small_files():
 
 class Merge:
     def __init__(self, build, folder):
-        self.program = build / "bin" / "ranktrace-merge"
+        self.program = (build / "bin" / "ranktrace-merge").resolve() # some checks run elsewhere
         self.dump = build / "tests" / "dump_work"
         self.folder = folder
         self.out = folder / "out.rkt"
@@ -110,6 +110,40 @@ def check_sets(merge):
     merge.out.unlink()
 
 
+def check_ranks(merge):
+    """What the user says of ranks is of a file, and without contradiction; else wrong ranks would follow."""
+    for name in ("rp/w0.json", "w0.json"):
+        (merge.folder / name).parent.mkdir(exist_ok=True)
+        merge.file(name, trace(3))
+
+    def given(what, code, *ranks, words, inputs=("rp",), **kwargs):
+        options = [word for rank in ranks for word in ("--rank", rank)]
+        merge.expect(what, code, "-o", merge.out, *options, *inputs, words=words, has_output=code == 0, cwd=merge.folder, **kwargs)
+        merge.out.unlink(missing_ok=True)
+
+    given("a rank of no file", 2, "nope.json=1", words=["--rank nope.json=1: no such file among those given"], lines=1)
+    given("a part of a name", 2, "0.json=1", words=["--rank 0.json=1: no such file"], lines=1)
+    for name in ("./rp/w0.json", "rp/w0.json", "rp//w0.json", "rp/./w0.json", "w0.json"):
+        given(name, 0, f"{name}=5", words=["rank 5 ", "rank from --rank"], lines=0)
+        given(f"./rp, {name}", 0, f"{name}=5", words=["rank 5 ", "rank from --rank"], inputs=("./rp/",), lines=0)
+    given("from the root, as it is not given", 2, "/rp/w0.json=5", words=["no such file"], lines=1)
+    given("a path is stronger than a name", 0, "w0.json=1", "rp/w0.json=6", words=["rank 1 ", "rank 6 "], inputs=("w0.json", "rp"), lines=1)
+    given("the same twice", 0, "w0.json=5", "w0.json=5", words=["rank 5 "], lines=0)
+    given("two ranks for a file", 2, "w0.json=1", "w0.json=2", words=["--rank w0.json=1 and --rank w0.json=2: two ranks for rp/w0.json"], lines=1)
+    given("two ranks for a path", 2, "rp/w0.json=1", "./rp/w0.json=2", words=["two ranks for rp/w0.json"], lines=1)
+    given("two ranks, by path and by name", 2, "w0.json=1", "rp/w0.json=2", words=["two ranks for rp/w0.json"], lines=1)
+    for number in ("2147483648", "99999999999999999999999"):
+        given("a large rank", 2, f"w0.json={number}", words=[f"'w0.json={number}': the rank is too large: at most 2147483647"], lines=1)
+    given("no rank", 2, "w0.json=-1", words=["look like x.json=3"], lines=1)
+
+    def by_regex(what, regex, words, lines):
+        merge.expect(what, 0, "--check", "--rank-regex", regex, "rp", words=words, cwd=merge.folder, lines=lines)
+
+    by_regex("an expression that fits", "w([0-9]+)", [], 0)
+    by_regex("an expression that matches nothing", "proc([0-9]+)", ["--rank-regex 'proc([0-9]+)' gave no rank: it matches no file's path"], 1)
+    by_regex("an expression that matches no number", "(w[0-9])", ["gave no rank: what it matches, 'w0', is no number"], 1)
+
+
 def check_check(merge):
     """--check says what is damaged, where, and writes nothing."""
     text = trace(0, 5)
@@ -169,7 +203,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         merge = Merge(build, pathlib.Path(folder))
-        for check in (check_use, check_refusals, check_check, check_results, check_sets, check_progress, check_damage):
+        for check in (check_use, check_refusals, check_check, check_results, check_sets, check_ranks, check_progress, check_damage):
             check(merge)
     for fault in merge.faults:
         print(fault)
