@@ -223,6 +223,10 @@ static void print_alignment(const struct rkt_import_alignment *alignment, bool i
 static enum rkt_status check_use(const struct merge_options *options, int trace_count,
                                  struct rkt_error *err)
 {
+    if (options->check && options->output)
+        return rkt_fail(err, RKT_ERR_INVALID, "--check writes nothing: leave out -o");
+    if (options->output && !options->output[0])
+        return rkt_fail(err, RKT_ERR_INVALID, "the name of the file to write (-o) is empty");
     if (trace_count > 0 && (options->check || options->output))
         return RKT_OK;
     return rkt_fail_usage(

@@ -71,6 +71,8 @@ def check_refusals(merge):
     merge.expect("two traces of one rank", 2, "-o", merge.out, good, merge.file("again.json", trace(0, first=1700000000000005)),
                  words=["rank0.json", "again.json", "overlap by", "--rank FILE=N"], lines=1)
     merge.expect("no file to write", 2, "--force", good, good, words=["give the file to write", "-o OUT"], lines=1)
+    merge.expect("an empty name", 2, "-o", "", good, words=["the name of the file to write (-o) is empty"], lines=1)
+    merge.expect("a check that is to write", 2, "--check", "-o", merge.out, good, words=["--check writes nothing: leave out -o"], lines=1)
     merge.expect("no trace", 2, "-o", merge.out, words=["and the traces"], lines=1)
     merge.expect("an empty file", 1, "-o", merge.out, merge.file("empty.json", b""), words=["empty.json"], lines=1)
     merge.expect("a full disk", 1, "-o", merge.out, good, lines=1, preexec_fn=small_files)
