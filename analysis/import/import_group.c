@@ -169,6 +169,8 @@ static void note_facts(struct rkt_import_file *file, const struct rkt_trace_fact
     else if (facts->gpu_count == 0)
         rkt_import_add_note(file, "no GPU work in it");
     note_fates(file);
+    if (json->is_lines)
+        rkt_import_add_note(file, "one event a line, with no list around them: read as one");
     if (json->repaired_count > 0)
         rkt_import_add_note(file, "%" PRIu64 " events with characters that JSON forbids",
                             json->repaired_count);

@@ -429,7 +429,9 @@ static enum rkt_status read_some_events(struct rkt_json_reading *reading, bool *
         *done_out = c == ']';
         return RKT_OK;
     }
-    if (c == '{' && rkt_json_window_position(window) >= reading->slow_until)
+    /* without commas there is no cut, and to look for it in each window once an event is slow */
+    if (c == '{' && !reading->stats->is_lines &&
+        rkt_json_window_position(window) >= reading->slow_until)
         cut = rkt_json_find_cut(window->text, window->len, window->at);
     if (cut > window->at)
         return read_window(reading, cut);

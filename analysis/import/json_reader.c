@@ -242,6 +242,47 @@ static enum rkt_status read_more(struct reader *reader)
     return status;
 }
 
+/* Is the object at the place an event, and another object behind it with no comma between: one event
+ * a line, and nothing around them? */
+static enum rkt_status see_lines(struct reader *reader, bool *is_lines_out)
+{
+    struct rkt_json_window *window = &reader->reading.window;
+    enum rkt_scan_result result;
+    enum rkt_status status;
+    size_t end;
+    size_t next;
+
+    if (rkt_json_find_sure_event(window->text, window->len, window->at) != window->at)
+        return RKT_OK;
+    status = rkt_json_window_value(window, &result, &end, reader->reading.err);
+    if (status != RKT_OK || result != RKT_SCAN_FOUND)
+        return status;
+    next = rkt_json_skip_blank(window->text, window->len, end);
+    if (next == window->len && !window->has_all) {
+        end -= window->at; /* to where refill moves it */
+        status = rkt_json_window_refill(window, reader->reading.err);
+        next = rkt_json_skip_blank(window->text, window->len, end);
+    }
+    *is_lines_out = next < window->len && window->text[next] == '{';
+    return status;
+}
+
+static enum rkt_status read_object(struct reader *reader)
+{
+    struct rkt_json_stats *stats = reader->reading.stats;
+    enum rkt_status status = see_lines(reader, &stats->is_lines);
+
+    if (status != RKT_OK)
+        return status;
+    if (stats->is_lines) {
+        stats->has_events = true;
+        return rkt_json_read_events(&reader->reading);
+    }
+    stats->is_object = true;
+    reader->reading.window.at++;
+    return read_members(reader);
+}
+
 static enum rkt_status read_document(struct reader *reader)
 {
     enum rkt_status status = rkt_json_window_refill(&reader->reading.window, reader->reading.err);
@@ -260,9 +301,7 @@ static enum rkt_status read_document(struct reader *reader)
         reader->reading.window.at++;
         status = rkt_json_read_events(&reader->reading);
     } else if (c == '{') {
-        reader->reading.stats->is_object = true;
-        reader->reading.window.at++;
-        status = read_members(reader);
+        status = read_object(reader);
     } else {
         return rkt_json_refuse(reader->reading.window.text, reader->reading.window.len,
                                rkt_text_source_is_packed(reader->reading.window.source),

@@ -6,7 +6,8 @@
  * json_reader - a trace file of any size as a stream of events and members.
  *
  * Place:   text_source -> [json_reader] -> kineto.
- * Form:    {"traceEvents": [ ... ], other members before and after} or the bare array.
+ * Form:    {"traceEvents": [ ... ], other members before and after} or the bare array; or events alone, one
+ *          a line, which is no JSON as a whole.
  * Windows: about 256 KiB of events is parsed at a time, cut where one event ends. Events that are
  *          written like earlier ones are not parsed at all, but compared (json_forms). A window
  *          that does not parse is walked event by event, and text that only breaks JSON's
@@ -63,6 +64,7 @@ struct rkt_json_stats {
     size_t place_count;                                 /* of all */
     bool has_events; /* traceEvents was there, or the file is an array */
     bool is_object;  /* the object form */
+    bool is_lines;   /* events without anything around them or between, mostly one a line */
     bool is_cut;     /* the text ends before the JSON does */
     bool has_rest;   /* something stands behind the end of the JSON */
 };

@@ -157,6 +157,15 @@ def check_check(merge):
     merge.expect("no file", 2, "--check", words=["give the traces to check"], lines=1)
 
 
+def check_lines(merge):
+    """One event a line, as some loggers write: none is lost, and nothing is damaged."""
+    events = json.loads(trace(0))["traceEvents"]
+    lines = merge.file("lines.json", "".join(json.dumps(event) + "\n" for event in events).encode())
+    merge.expect("one event a line", 0, "--check", lines, words=["400 read = 400 stored", "note: one event a line"], lines=1)
+    merge.expect("one event a line, written", 0, "-o", merge.out, lines, words=["1 rank, 400 events"], has_output=True, lines=1)
+    merge.out.unlink(missing_ok=True)
+
+
 def check_progress(merge):
     """On a terminal a line says how far it is; the line is gone at the end, and never there elsewhere."""
     master, slave = pty.openpty()
@@ -205,7 +214,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         merge = Merge(build, pathlib.Path(folder))
-        for check in (check_use, check_refusals, check_check, check_results, check_sets, check_ranks, check_progress, check_damage):
+        for check in (check_use, check_refusals, check_check, check_results, check_sets, check_ranks, check_lines, check_progress, check_damage):
             check(merge)
     for fault in merge.faults:
         print(fault)
