@@ -276,8 +276,10 @@ static enum rkt_status merge(const struct merge_options *options, int trace_coun
 static void keep_freed_memory(void)
 {
 #ifdef __GLIBC__
+    /* NOLINTBEGIN(concurrency-mt-unsafe): there is one thread yet */
     (void)mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_BYTES);
     (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    /* NOLINTEND(concurrency-mt-unsafe) */
 #endif
 }
 

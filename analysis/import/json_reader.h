@@ -6,8 +6,8 @@
  * json_reader - a trace file of any size as a stream of events and members.
  *
  * Place:   text_source -> [json_reader] -> kineto.
- * Form:    {"traceEvents": [ ... ], other members before and after} or the bare array; or events alone, one
- *          a line, which is no JSON as a whole.
+ * Form:    {"traceEvents": [ ... ], other members before and after} or the bare array; or events
+ *          alone, one a line, which is no JSON as a whole.
  * Windows: about 256 KiB of events is parsed at a time, cut where one event ends. Events that are
  *          written like earlier ones are not parsed at all, but compared (json_forms). A window
  *          that does not parse is walked event by event, and text that only breaks JSON's
