@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/collective_clocks.h"
+#include "common/source_bound.h"
 #include "common/store_realign.h"
 
 static bool is_imported_rank(const struct rkt_store_source *source)
@@ -12,26 +13,29 @@ static bool is_imported_rank(const struct rkt_store_source *source)
     return source->info.role == RKT_ROLE_RANK && source->info.producer != RKT_PRODUCER_CAPTURE;
 }
 
-static void note_tie(const struct rkt_store_source *source, const struct rkt_clock_tie *tie,
-                     struct rkt_import_alignment *alignment)
+static enum rkt_status note_tie(struct rkt_store_reader *reader,
+                                const struct rkt_store_source *source,
+                                const struct rkt_clock_tie *tie,
+                                struct rkt_import_alignment *alignment, struct rkt_error *err)
 {
-    int64_t worst_ns = 0, off_ns, bound_ns;
+    struct rkt_source_bound worst;
+    int64_t off_ns, bound_ns;
+    enum rkt_status status = rkt_source_bound_find(reader, &source->info, &tie->align, &worst, err);
 
+    if (status != RKT_OK)
+        return status;
     alignment->tied_count++;
-    for (size_t i = 0; i < tie->align.knot_count; i++) {
-        if (tie->align.knots[i].bound_ns > worst_ns)
-            worst_ns = tie->align.knots[i].bound_ns;
-    }
-    if (worst_ns > alignment->bound_ns)
-        alignment->bound_ns = worst_ns;
+    if (worst.bound_ns > alignment->bound_ns)
+        alignment->bound_ns = worst.bound_ns;
     if (!rkt_collective_clocks_claim(source, tie, &off_ns, &bound_ns))
-        return;
+        return RKT_OK;
     alignment->off_count++;
     if (llabs(off_ns) <= llabs(alignment->off_ns))
-        return;
+        return RKT_OK;
     alignment->off_ns = off_ns;
     alignment->off_bound_ns = bound_ns;
     alignment->off_rank = source->info.rank;
+    return RKT_OK;
 }
 
 static enum rkt_status align(struct rkt_store_reader *reader, const char *path,
@@ -44,7 +48,7 @@ static enum rkt_status align(struct rkt_store_reader *reader, const char *path,
 
     if (!aligns)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for %zu alignments", count);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && status == RKT_OK; i++) {
         const struct rkt_store_source *source = rkt_store_reader_source(reader, i);
         const struct rkt_clock_tie *tie =
             is_imported_rank(source) ? rkt_collective_clocks_find(clocks, source->info.source)
@@ -53,11 +57,11 @@ static enum rkt_status align(struct rkt_store_reader *reader, const char *path,
         aligns[i] = tie ? tie->align : source->align;
         aligns[i].source = source->info.source;
         if (tie)
-            note_tie(source, tie, alignment);
+            status = note_tie(reader, source, tie, alignment, err);
     }
     if (alignment->tied_count < 2) /* the reference alone */
         alignment->tied_count = 0;
-    else
+    else if (status == RKT_OK)
         status = rkt_store_realign(reader, path, aligns, err);
     free(aligns);
     return status;

@@ -19,7 +19,7 @@
 struct rkt_import_alignment {
     size_t rank_count;
     size_t tied_count; /* by collectives, with the reference; 0: none, and nothing was changed */
-    int64_t bound_ns;  /* the widest of these */
+    int64_t bound_ns;  /* the widest of these, over all that they recorded (source_bound.h) */
     size_t off_count;  /* of these: their stamps are off by more than the bound */
     uint32_t off_rank; /* the one that is furthest off; by how much, and the bound of that */
     int64_t off_ns;

@@ -11,6 +11,7 @@
 #include "analysis/narrow_clocks.h"
 #include "common/clock_redo.h"
 #include "common/options.h"
+#include "common/source_bound.h"
 #include "common/store_realign.h"
 #include "common/units.h"
 
@@ -90,26 +91,22 @@ static enum rkt_status is_stored(const struct rkt_store_source *source,
     return status;
 }
 
-/* What collectives say of a source. */
+/* What is said of a source's alignment. */
 struct told {
+    struct rkt_source_bound bound;
     const struct rkt_clock_tie *tie;           /* NULL but for what they align */
     const struct rkt_clock_narrowed *narrowed; /* NULL but for what they narrow */
 };
 
-static void print_bounds(const struct rkt_align_info *align)
+static void print_bounds(const struct rkt_align_info *align, const struct rkt_source_bound *bound)
 {
-    int64_t bound_ns = 0, likely_ns = 0;
     char text[2][32];
 
-    for (size_t i = 0; i < align->knot_count; i++) {
-        if (align->knots[i].bound_ns > bound_ns)
-            bound_ns = align->knots[i].bound_ns;
-        if (align->knots[i].likely_ns > likely_ns)
-            likely_ns = align->knots[i].likely_ns;
-    }
-    (void)printf(", guaranteed +- %s", rkt_format_duration(bound_ns, text[0], sizeof(text[0])));
+    (void)printf(", guaranteed +- %s",
+                 rkt_format_duration(bound->bound_ns, text[0], sizeof(text[0])));
     if (align->state == RKT_ALIGN_MEASURED)
-        (void)printf(", likely +- %s", rkt_format_duration(likely_ns, text[1], sizeof(text[1])));
+        (void)printf(", likely +- %s",
+                     rkt_format_duration(bound->likely_ns, text[1], sizeof(text[1])));
     (void)printf(", rho %u ppb", align->rho_ppb);
 }
 
@@ -180,16 +177,15 @@ static void print_align(const struct rkt_store_source *source, const struct rkt_
 {
     const struct rkt_source_info *info = &source->info;
 
-    if (info->role == RKT_ROLE_SIDECAR)
-        return;
     if (info->rank_known)
         (void)printf("rank %u", info->rank);
     else
         (void)printf("process %llu", (unsigned long long)info->pid);
     (void)printf("%s%s: %s", info->host[0] ? " on " : "", info->host,
                  rkt_align_state_name((enum rkt_align_state)align->state));
-    if (align->state == RKT_ALIGN_MEASURED || align->state == RKT_ALIGN_COLLECTIVES)
-        print_bounds(align);
+    if ((align->state == RKT_ALIGN_MEASURED || align->state == RKT_ALIGN_COLLECTIVES) &&
+        told->bound.bound_ns >= 0)
+        print_bounds(align, &told->bound);
     if (told->tie)
         print_tie(source, told->tie);
     if (told->narrowed)
@@ -220,6 +216,7 @@ static enum rkt_status align_source(struct aligning *aligning, size_t position,
     const struct rkt_store_source *source = rkt_store_reader_source(aligning->reader, position);
     const struct rkt_clock_narrowed *narrowed = NULL;
     const struct rkt_clock_tie *tie = NULL;
+    struct rkt_source_bound bound;
     struct rkt_align_info align;
     bool is_same = false;
     enum rkt_status status = rkt_clock_redo_align(aligning->redo, &source->info, &align, err);
@@ -238,8 +235,11 @@ static enum rkt_status align_source(struct aligning *aligning, size_t position,
         align.source = source->info.source;
     }
     status = is_stored(source, &align, &is_same, err);
-    if (status == RKT_OK)
-        print_align(source, &align, &(struct told){tie, narrowed}, is_same);
+    if (status == RKT_OK && source->info.role != RKT_ROLE_SIDECAR) {
+        status = rkt_source_bound_find(aligning->reader, &source->info, &align, &bound, err);
+        if (status == RKT_OK)
+            print_align(source, &align, &(struct told){bound, tie, narrowed}, is_same);
+    }
     *align_out = align;
     return status;
 }

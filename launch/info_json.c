@@ -110,7 +110,7 @@ static void put_source(struct rkt_json *json, const struct rkt_store_source *sou
                        const struct rkt_source_totals *totals)
 {
     const struct rkt_source_info *who = &source->info;
-    int64_t bound_ns = rkt_info_worst_bound_ns(&source->align);
+    int64_t bound_ns = totals->clock_bound_ns;
     char end[64];
 
     rkt_json_begin_object(json, NULL);

@@ -23,7 +23,6 @@ enum rkt_status rkt_info_json(const char *path, const struct rkt_store_reader *r
                               struct rkt_error *err);
 
 /* Words that both use. */
-int64_t rkt_info_worst_bound_ns(const struct rkt_align_info *align); /* -1: none known */
 /* The kernel told what steers REALTIME, and somebody did all along. */
 bool rkt_info_is_steered(const struct rkt_source_totals *totals);
 /* "exit 0", "signal 9", "lost", "no end"; into buf, which is returned. */

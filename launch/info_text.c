@@ -247,7 +247,7 @@ static void print_source(const struct rkt_store_source *source,
     const struct rkt_source_info *who = &source->info;
     char rank[CELL_BYTES] = "-", bytes[CELL_BYTES], span[CELL_BYTES], bound[CELL_BYTES];
     char clock[2 * CELL_BYTES], end[CELL_BYTES];
-    int64_t bound_ns = rkt_info_worst_bound_ns(&source->align);
+    int64_t bound_ns = totals->clock_bound_ns;
     enum rkt_align_state state = (enum rkt_align_state)source->align.state;
 
     if (who->rank_known && who->role != RKT_ROLE_SIDECAR)

@@ -6,19 +6,6 @@
 
 #define S UINT64_C(1000000000)
 
-int64_t rkt_info_worst_bound_ns(const struct rkt_align_info *align)
-{
-    int64_t worst_ns = -1;
-
-    if (align->state == RKT_ALIGN_UNALIGNED || align->state == RKT_ALIGN_WALL_CLOCK)
-        return -1;
-    for (size_t i = 0; i < align->knot_count; i++) {
-        if (align->knots[i].bound_ns > worst_ns)
-            worst_ns = align->knots[i].bound_ns;
-    }
-    return worst_ns;
-}
-
 bool rkt_info_is_steered(const struct rkt_source_totals *totals)
 {
     return totals->events[RKT_EVENT_CLOCK_STATE] > 0 && totals->unsteered_count == 0;

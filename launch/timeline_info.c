@@ -7,6 +7,7 @@
 
 #include "common/clock_redo.h"
 #include "common/frame.h"
+#include "common/source_bound.h"
 
 /* First start and last end in each clock. */
 struct spans {
@@ -124,6 +125,21 @@ static enum rkt_status count_frame(void *ctx, const uint8_t *frame, size_t frame
     return RKT_OK;
 }
 
+static enum rkt_status find_bounds(struct rkt_store_reader *reader, struct rkt_timeline_info *info,
+                                   struct rkt_error *err)
+{
+    enum rkt_status status = RKT_OK;
+
+    for (size_t i = 0; i < info->source_count && status == RKT_OK; i++) {
+        const struct rkt_store_source *source = rkt_store_reader_source(reader, i);
+        struct rkt_source_bound bound = {.bound_ns = -1};
+
+        status = rkt_source_bound_find(reader, &source->info, &source->align, &bound, err);
+        info->sources[i].clock_bound_ns = bound.bound_ns;
+    }
+    return status;
+}
+
 static void add_up(struct rkt_timeline_info *info)
 {
     for (size_t i = 0; i < info->source_count; i++) {
@@ -162,6 +178,8 @@ enum rkt_status rkt_timeline_info_collect(struct rkt_store_reader *reader,
         status = rkt_store_reader_each_frame(reader, count_frame, &frames, err);
     if (status == RKT_OK)
         status = rkt_clock_redo_missing(reader, err);
+    if (status == RKT_OK)
+        status = find_bounds(reader, &info, err);
     if (status != RKT_OK) {
         rkt_timeline_info_release(&info);
         return status;

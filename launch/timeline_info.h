@@ -32,8 +32,9 @@ struct rkt_source_totals {
     struct rkt_event_clock_state clock_state; /* the last */
     uint64_t unsteered_count;                 /* times that nobody did */
     uint64_t claimed_error_ns;                /* the largest that it claimed while steered */
-    int64_t span_ns;      /* first start to last end, in the clock where that is longest */
-    bool is_align_stored; /* else it is made of the clock records, if there are any */
+    int64_t span_ns;        /* first start to last end, in the clock where that is longest */
+    int64_t clock_bound_ns; /* the widest over what it recorded (source_bound.h); -1: none known */
+    bool is_align_stored;   /* else it is made of the clock records, if there are any */
 };
 
 struct rkt_timeline_info {

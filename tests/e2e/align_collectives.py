@@ -246,6 +246,25 @@ def check_drift(build, folder):
             assert collective["clock_gap_ns"] < 200_000, collective["clock_gap_ns"]
 
 
+def check_bound_outside(build, folder):
+    """One AllReduce, then 10 s of kernels: the bound grows meanwhile, and all that print it say how wide it gets."""
+    docs = drifting_job(6, 0)
+    for rank, doc in enumerate(docs):
+        first = doc["traceEvents"][0]
+        doc["traceEvents"] = [first] + [
+            {"ph": "X", "cat": "kernel", "name": "gemm", "pid": rank, "tid": 7, "ts": first["ts"] + place * 100_000, "dur": 50.0,
+             "args": {"device": rank, "stream": 7, "correlation": 1000 + place}} for place in range(1, 101)]
+    merged = Merged(build, folder, docs)
+    store = folder / "bad.rkt"
+    bound_ns = merged.report["ranks"][1]["bound_ns"]
+    assert 1_000_000 < bound_ns < 1_100_000, bound_ns
+    info = json.loads(run(build / "bin" / "ranktrace-info", "--format", "json", store))
+    assert [source["clock_bound_ns"] for source in info["sources"]] == [0, bound_ns], info["sources"]
+    said = [merged.said, run(build / "bin" / "ranktrace-align", store), run(build / "bin" / "ranktrace-report", store)]
+    bounds = [text.split("guaranteed +- ")[1].replace(";", ",").replace("\n", ",").split(",")[0] for text in said]
+    assert bounds == [f"{bound_ns / 1e6:.3f} ms"] * 3, bounds
+
+
 def main():
     build = pathlib.Path(sys.argv[1])
     if not (build / "bin" / "ranktrace-merge").exists():
@@ -253,6 +272,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as name:
         check_drift(build, pathlib.Path(name))
+        check_bound_outside(build, pathlib.Path(name))
     source = SHARED / "data" / "param_dlrm_kineto_8rank"
     if not source.is_dir():
         print(f"skipped: no {source}")
