@@ -18,6 +18,16 @@ static enum rkt_status status_of(const struct rkt_finding *finding)
     return finding ? RKT_OK : RKT_ERR_NOMEM;
 }
 
+/* Of files that other tools wrote: how they were captured, they do not say. */
+static bool is_imported(const struct rkt_result *result)
+{
+    for (size_t r = 0; r < result->rank_count; r++) {
+        if (result->ranks[r].trace->source.info.producer != RKT_PRODUCER_KINETO)
+            return false;
+    }
+    return result->rank_count > 0;
+}
+
 static enum rkt_status find_lost_records(struct rkt_finder *finder)
 {
     const struct rkt_result *result = finder->result;
@@ -28,7 +38,10 @@ static enum rkt_status find_lost_records(struct rkt_finder *finder)
         return RKT_OK;
     return status_of(rkt_add_finding(
         finder, "lost_records", share >= LOST_WARNING ? RKT_SEVERITY_WARNING : RKT_SEVERITY_INFO,
-        NULL, "larger rings (RANKTRACE_RING_CAPACITY), fewer kinds of records, or capture windows",
+        NULL,
+        is_imported(result)
+            ? "'ranktrace merge --check FILE' names them; export the trace again"
+            : "larger rings (RANKTRACE_RING_CAPACITY), fewer kinds of records, or capture windows",
         "%llu records are lost, %.2g%% of all: counts and sums are too small by what they held",
         (unsigned long long)result->loss_count, 100 * share));
 }
