@@ -240,3 +240,26 @@ const char *rkt_format_bytes(uint64_t bytes, char *buf, size_t buf_bytes)
         print_scaled((double)bytes / (1 << 30), "GiB", buf, buf_bytes);
     return buf;
 }
+
+/* The second byte of one of U+0080 to U+009F in UTF-8, which some terminals obey, too. */
+static bool is_late_control(unsigned char before, unsigned char byte)
+{
+    return before == 0xc2 && byte >= 0x80 && byte <= 0x9f;
+}
+
+const char *rkt_format_name(const char *text, char *buf, size_t buf_bytes)
+{
+    unsigned char before = 0;
+    size_t i = 0;
+
+    for (; text[i] != '\0' && i + 1 < buf_bytes; i++) {
+        unsigned char byte = (unsigned char)text[i];
+
+        if (is_late_control(before, byte))
+            buf[i - 1] = '?';
+        buf[i] = byte < 0x20 || byte == 0x7f || is_late_control(before, byte) ? '?' : (char)byte;
+        before = byte;
+    }
+    buf[i] = '\0';
+    return buf;
+}

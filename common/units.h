@@ -33,4 +33,8 @@ bool rkt_parse_us_to_ns(const char *text, size_t len_bytes, int64_t *out);
 const char *rkt_format_duration(int64_t ns, char *buf, size_t buf_bytes);
 const char *rkt_format_bytes(uint64_t bytes, char *buf, size_t buf_bytes);
 
+/* A name from outside as a terminal may get it: control characters are '?', what is not ASCII
+ * stays; cut to buf, which may be the text itself. Returns buf. */
+const char *rkt_format_name(const char *text, char *buf, size_t buf_bytes);
+
 #endif

@@ -176,12 +176,14 @@ static void print_align(const struct rkt_store_source *source, const struct rkt_
                         const struct told *told, bool is_same)
 {
     const struct rkt_source_info *info = &source->info;
+    char host[sizeof(info->host)];
 
     if (info->rank_known)
         (void)printf("rank %u", info->rank);
     else
         (void)printf("process %llu", (unsigned long long)info->pid);
-    (void)printf("%s%s: %s", info->host[0] ? " on " : "", info->host,
+    (void)printf("%s%s: %s", info->host[0] ? " on " : "",
+                 rkt_format_name(info->host, host, sizeof(host)),
                  rkt_align_state_name((enum rkt_align_state)align->state));
     if ((align->state == RKT_ALIGN_MEASURED || align->state == RKT_ALIGN_COLLECTIVES) &&
         told->bound.bound_ns >= 0)

@@ -10,12 +10,14 @@
 
 static void print_run(const struct rkt_run_info *run, FILE *out)
 {
-    char date[CELL_BYTES];
+    char date[CELL_BYTES], command[sizeof(run->command)], host[sizeof(run->host)];
 
-    (void)fprintf(out, "  command   %s\n", run->command[0] ? run->command : "unknown");
+    (void)fprintf(out, "  command   %s\n",
+                  run->command[0] ? rkt_format_name(run->command, command, sizeof(command))
+                                  : "unknown");
     (void)fprintf(out, "  started   %s on %s; %s; written by ranktrace %s\n",
                   rkt_info_date(run->start_realtime_ns, date, sizeof(date)),
-                  run->host[0] ? run->host : "an unknown host",
+                  run->host[0] ? rkt_format_name(run->host, host, sizeof(host)) : "an unknown host",
                   rkt_producer_name((enum rkt_producer)run->producer),
                   run->version[0] ? run->version : "of unknown version");
 }
@@ -42,11 +44,17 @@ static void print_health(const struct rkt_store_health *health, FILE *out)
 
 static void print_shard(const struct rkt_store_shard *shard, FILE *out)
 {
+    char file[sizeof(shard->info.file)], host[sizeof(shard->info.host)];
+    char problem[sizeof(shard->problem)];
+
     if (shard->is_read && shard->has_trailer)
         return;
-    (void)fprintf(out, "            %s of %s %s%s\n", shard->info.file,
-                  shard->info.host[0] ? shard->info.host : "an unknown host",
-                  shard->is_read ? "is not finished" : "is left out: ", shard->problem);
+    (void)fprintf(out, "            %s of %s %s%s\n",
+                  rkt_format_name(shard->info.file, file, sizeof(file)),
+                  shard->info.host[0] ? rkt_format_name(shard->info.host, host, sizeof(host))
+                                      : "an unknown host",
+                  shard->is_read ? "is not finished" : "is left out: ",
+                  rkt_format_name(shard->problem, problem, sizeof(problem)));
 }
 
 /* How many, and each with which something is wrong. */
@@ -246,7 +254,7 @@ static void print_source(const struct rkt_store_source *source,
 {
     const struct rkt_source_info *who = &source->info;
     char rank[CELL_BYTES] = "-", bytes[CELL_BYTES], span[CELL_BYTES], bound[CELL_BYTES];
-    char clock[2 * CELL_BYTES], end[CELL_BYTES];
+    char clock[2 * CELL_BYTES], end[CELL_BYTES], name[sizeof(who->file)];
     int64_t bound_ns = totals->clock_bound_ns;
     enum rkt_align_state state = (enum rkt_align_state)source->align.state;
 
@@ -265,7 +273,8 @@ static void print_source(const struct rkt_store_source *source,
                   who->node, who->pid, totals->event_count,
                   rkt_format_bytes(totals->packed_bytes, bytes, sizeof(bytes)),
                   rkt_format_duration(totals->span_ns, span, sizeof(span)), clock,
-                  rkt_info_end(source, end, sizeof(end)), who->file[0] ? who->file : who->host);
+                  rkt_info_end(source, end, sizeof(end)),
+                  rkt_format_name(who->file[0] ? who->file : who->host, name, sizeof(name)));
 }
 
 enum rkt_status rkt_info_text(const char *path, const struct rkt_store_reader *reader,

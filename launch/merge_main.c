@@ -176,6 +176,17 @@ static void print_totals(const struct rkt_import_report *report, const char *out
                      rkt_format_bytes(report->output_bytes, bytes, sizeof(bytes)));
 }
 
+/* File names go to a terminal; what notes quote of a file, too. */
+static void clean_names(struct rkt_import_report *report)
+{
+    for (size_t i = 0; i < report->file_count; i++) {
+        struct rkt_import_file *file = &report->files[i];
+
+        (void)rkt_format_name(file->path, file->path, sizeof(file->path));
+        (void)rkt_format_name(file->note, file->note, sizeof(file->note));
+    }
+}
+
 /* True when something of a file could not be read. */
 static bool print_report(const struct rkt_import_report *report, const char *output, bool is_quiet)
 {
@@ -262,6 +273,7 @@ static enum rkt_status merge(const struct merge_options *options, int trace_coun
     rkt_merge_progress_stop(shown);
     if (status != RKT_OK)
         return status;
+    clean_names(&report);
     *is_damaged_out = print_report(&report, import.output, options->quiet);
     rkt_import_report_release(&report);
     if (!import.output || options->no_align)

@@ -166,6 +166,25 @@ def check_lines(merge):
     merge.out.unlink(missing_ok=True)
 
 
+def check_names(merge):
+    """Names and hosts are shown without what a terminal obeys; what is not ASCII stays."""
+    files = [merge.file(f"na\nme\x1b]0;t\a\u009b2J \u00e9{rank}.json", named) for rank, named in enumerate(
+        trace(rank).replace(b'"schemaVersion"', b'"host_name": "ho\\nst\\u001b[31m", "schemaVersion"') for rank in range(2))]
+    word = "na?me?]0;t???2J \u00e90.json"
+    said = [merge.expect("a name with control characters", 0, "--force", "-o", merge.out, *files, words=[word], has_output=True),
+            subprocess.run([merge.program.with_name("ranktrace-info"), merge.out], capture_output=True, text=True),
+            subprocess.run([merge.program.with_name("ranktrace-align"), merge.out], capture_output=True, text=True)]
+    merge.out.unlink()
+    said.append(merge.expect("a check of such a name", 0, "--check", *files, words=[word]))
+    cut = merge.file("cu\nt\x1b.json", trace(0)[:-40])
+    said.append(merge.expect("a cut one", 1, "--check", cut, words=["ranktrace merge: ", "cu?t?.json"], lines=1))
+    for name, done in zip(("merge", "info", "align", "check", "cut"), said):
+        if any(not (char.isprintable() or char == "\n") for char in done.stdout + done.stderr) or "\nme" in done.stdout:
+            merge.faults.append(f"{name}: control characters: {done.stdout!r}{done.stderr!r}")
+    if word not in said[1].stdout:
+        merge.faults.append(f"info does not say {word}: {said[1].stdout}")
+
+
 def check_progress(merge):
     """On a terminal a line says how far it is; the line is gone at the end, and never there elsewhere."""
     master, slave = pty.openpty()
@@ -214,7 +233,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         merge = Merge(build, pathlib.Path(folder))
-        for check in (check_use, check_refusals, check_check, check_results, check_sets, check_ranks, check_lines, check_progress, check_damage):
+        for check in (check_use, check_refusals, check_check, check_names, check_results, check_sets, check_ranks, check_lines, check_progress, check_damage):
             check(merge)
     for fault in merge.faults:
         print(fault)

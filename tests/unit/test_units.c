@@ -135,6 +135,17 @@ static void printed_numbers_have_four_digits_and_a_unit(void **state)
     assert_string_equal(rkt_format_bytes(25u << 20, buf, sizeof(buf)), "25.00 MiB");
 }
 
+static void a_name_holds_nothing_that_a_terminal_obeys(void **state)
+{
+    char name[] = "a\nb\x1b[2J\x7f\xc2\x9b\xc3\xa9";
+    char buf[8];
+
+    (void)state;
+    assert_string_equal(rkt_format_name(name, buf, sizeof(buf)), "a?b?[2J");
+    assert_string_equal(rkt_format_name(name, name, sizeof(name)), "a?b?[2J???\xc3\xa9");
+    assert_string_equal(rkt_format_name("", buf, sizeof(buf)), "");
+}
+
 static void eight_digits_are_taken_at_once_and_nothing_else(void **state)
 {
     char text[] = "90817263";
@@ -183,6 +194,7 @@ int main(void)
         cmocka_unit_test(eight_digits_are_taken_at_once_and_nothing_else),
         cmocka_unit_test(few_digits_are_a_number_whatever_stands_behind_them),
         cmocka_unit_test(printed_numbers_have_four_digits_and_a_unit),
+        cmocka_unit_test(a_name_holds_nothing_that_a_terminal_obeys),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
