@@ -33,6 +33,7 @@ rkt_test(unit_clock_tree SOURCES test_clock_tree.c bad_clocks.c LINK rkt_common 
 rkt_test(unit_clock_narrow SOURCES test_clock_narrow.c LINK rkt_common LABELS unit)
 rkt_test(unit_clock_tube SOURCES test_clock_tube.c LINK rkt_common LABELS unit)
 rkt_test(unit_align_at SOURCES test_align_at.c LINK rkt_common LABELS unit)
+rkt_test(unit_source_bound SOURCES test_source_bound.c store_maker.c sample.c LINK rkt_common LABELS unit)
 rkt_test(unit_store_realign SOURCES test_store_realign.c store_maker.c sample.c LINK rkt_common LABELS unit)
 rkt_test(unit_clock_redo SOURCES test_clock_redo.c store_maker.c sample.c LINK rkt_clocksim LABELS unit)
 rkt_test(unit_clock_marks SOURCES test_clock_marks.c LINK rkt_clocksim LABELS unit)
