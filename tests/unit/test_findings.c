@@ -465,23 +465,11 @@ static void what_limits_the_numbers_is_said(void **state)
     assert_non_null(strstr(must_find(findings, "capture_overhead")->what, "5.0%"));
     run.result.ranks[0].align_state = RKT_ALIGN_UNALIGNED;
     assert_non_null(strstr(must_find(find(&run), "clock")->what, "clocks of 1 ranks are not"));
-    fake_run_release(&run);
-}
-
-/* Rings are of our own capture: what was wrong in another tool's file is in that file. */
-static void what_an_import_lacks_is_looked_for_in_its_file(void **state)
-{
-    struct fake_run run;
-
-    (void)state;
-    make_run(&run, 2);
-    run.result.loss_count = 10;
+    /* rings are of our own capture: what was wrong in another tool's file is in that file */
     run.traces[0].source.info.producer = RKT_PRODUCER_KINETO;
-    run.traces[1].source.info.producer = RKT_PRODUCER_CAPTURE;
     assert_non_null(strstr(must_find(find(&run), "lost_records")->advice, "larger rings"));
     run.traces[1].source.info.producer = RKT_PRODUCER_KINETO;
-    assert_string_equal(must_find(find(&run), "lost_records")->advice,
-                        "'ranktrace merge --check FILE' names them; export the trace again");
+    assert_non_null(strstr(must_find(find(&run), "lost_records")->advice, "merge --check FILE"));
     fake_run_release(&run);
 }
 
@@ -597,7 +585,6 @@ int main(void)
         cmocka_unit_test(launches_that_all_wait_are_a_setting),
         cmocka_unit_test(shapes_that_change_are_said_of_operators_or_else_of_kernels),
         cmocka_unit_test(what_limits_the_numbers_is_said),
-        cmocka_unit_test(what_an_import_lacks_is_looked_for_in_its_file),
         cmocka_unit_test(what_slows_a_straggler_may_be_the_tracer),
         cmocka_unit_test(a_host_view_has_findings_of_its_own),
         cmocka_unit_test(memory_that_the_allocator_holds_for_nobody_is_info),

@@ -307,58 +307,6 @@ static void what_two_damaged_events_lose_is_said_with_its_place(void **state)
     assert_int_equal(stats.damaged_bytes, stats.places[0].bytes + stats.places[1].bytes);
 }
 
-static void events_alone_one_a_line_are_a_list(void **state)
-{
-    static const struct {
-        const char *text;
-        const char *names;
-        uint64_t damaged_count;
-        bool is_cut;
-    } LINES[] = {
-        {A "\n" B "\n" C "\n", "a,b,c,", 0, false},
-        {"\n" A "\r\n" B "\r\n\r\n" C, "a,b,c,", 0, false},
-        {A B C, "a,b,c,", 0, false},
-        {A "\n" B, "a,b,", 0, false},
-        {A "\n{\"ph\":\"X\",\"na\n" C "\n", "a,c,", 1, false},
-        {A "\n" B "\n{\"ph\":\"X\",\"na", "a,b,", 1, true},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(LINES) / sizeof(LINES[0]); i++) {
-        struct rkt_json_stats stats;
-
-        assert_rkt_status(walk(LINES[i].text, strlen(LINES[i].text), 0, &seen, &stats, NULL),
-                          RKT_OK);
-        assert_string_equal(seen.names, LINES[i].names);
-        assert_string_equal(seen.members, "");
-        assert_int_equal(stats.damaged_count, LINES[i].damaged_count);
-        assert_int_equal(stats.is_cut, LINES[i].is_cut);
-        assert_true(stats.is_lines);
-        assert_false(stats.has_rest);
-    }
-}
-
-static void many_lines_are_read_in_windows_of_any_size(void **state)
-{
-    static char text[131072];
-    size_t used = 0;
-
-    (void)state;
-    for (int i = 0; i < 1000; i++)
-        used += (size_t)snprintf(
-            text + used, sizeof(text) - used,
-            "{\"ph\":\"X\",\"name\":\"%d\",\"ts\":%d,\"args\":{\"l\":[{},{}]}}\n", i % 10, i);
-    for (size_t window = RKT_JSON_WINDOW_BYTES_MIN; window <= 65536; window = window * 3 - 7) {
-        struct rkt_json_stats stats;
-
-        assert_rkt_status(walk(text, used, window, &seen, &stats, NULL), RKT_OK);
-        assert_int_equal(stats.event_count, 1000);
-        assert_int_equal(stats.damaged_count, 0);
-        assert_int_equal(strlen(seen.names), 2000);
-        assert_false(stats.is_cut);
-    }
-}
-
 static void what_is_no_json_is_refused_by_name(void **state)
 {
     static const char *const TEXTS[][2] = {
@@ -636,8 +584,6 @@ int main(void)
         cmocka_unit_test(every_event_is_given_out_and_all_damage_is_counted),
         cmocka_unit_test(an_event_is_found_by_whatever_key_it_has_first),
         cmocka_unit_test(what_two_damaged_events_lose_is_said_with_its_place),
-        cmocka_unit_test(events_alone_one_a_line_are_a_list),
-        cmocka_unit_test(many_lines_are_read_in_windows_of_any_size),
         cmocka_unit_test(what_is_no_json_is_refused_by_name),
         cmocka_unit_test(windows_of_every_size_give_the_same_events),
         cmocka_unit_test(a_text_that_just_fills_the_window_is_read_alike),
