@@ -257,7 +257,9 @@ const char *rkt_format_name(const char *text, char *buf, size_t buf_bytes)
 
         if (is_late_control(before, byte))
             buf[i - 1] = '?';
-        buf[i] = byte < 0x20 || byte == 0x7f || is_late_control(before, byte) ? '?' : (char)byte;
+        buf[i] = text[i];
+        if (byte < 0x20 || byte == 0x7f || is_late_control(before, byte))
+            buf[i] = '?';
         before = byte;
     }
     buf[i] = '\0';

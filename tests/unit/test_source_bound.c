@@ -83,7 +83,7 @@ static void what_is_no_time_of_its_clock_does_not_count(void **state)
         {RKT_EVENT_KERNEL, RKT_CLOCK_TRACE, FIRST, FIRST + 3 * S},
         {RKT_EVENT_KERNEL, RKT_CLOCK_TRACE, 0, FIRST + 70 * S},
         {RKT_EVENT_KERNEL, RKT_CLOCK_TRACE, FIRST, UINT64_MAX},
-        {RKT_EVENT_KERNEL, RKT_CLOCK_TRACE, FIRST, FIRST + 200 * 86400 * S}};
+        {RKT_EVENT_KERNEL, RKT_CLOCK_TRACE, FIRST, FIRST + 200 * (uint64_t)86400 * S}};
 
     (void)state;
     assert_int_equal(find(&ALIGN, RKT_CLOCK_TRACE, STAMPS, 5).bound_ns, 300 + 2001);
