@@ -162,7 +162,8 @@ static bool print_clocksources(const struct rkt_store_reader *reader, size_t sou
         const char *name = rkt_store_reader_source(reader, i)->info.clocksource;
         size_t first = 0;
 
-        while (strcmp(rkt_store_reader_source(reader, first)->info.clocksource, name) != 0)
+        while (first < i &&
+               strcmp(rkt_store_reader_source(reader, first)->info.clocksource, name) != 0)
             first++;
         if (name[0] == '\0' || first < i)
             continue;

@@ -242,8 +242,8 @@ static enum rkt_status read_more(struct reader *reader)
     return status;
 }
 
-/* Is the object at the place an event, and another object behind it with no comma between: one event
- * a line, and nothing around them? */
+/* Is the object at the place an event, and another object behind it with no comma between: one
+ * event a line, and nothing around them? */
 static enum rkt_status see_lines(struct reader *reader, bool *is_lines_out)
 {
     struct rkt_json_window *window = &reader->reading.window;

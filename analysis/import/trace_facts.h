@@ -63,9 +63,8 @@ struct rkt_trace_facts {
     uint32_t first_mark; /* of a peek: of the first event's phase, cat, name, pid and tid */
     uint64_t gpu_count;  /* GPU work among the stored */
     uint64_t pid;        /* of the training process; 0 unknown */
-    bool
-        is_unpadded; /* fractions of times that were written without their zeros: 1.5 is 1 us 5 ns */
-    bool is_whole_us; /* no time has a fraction: starts and durations were cut apart */
+    bool is_unpadded;    /* fractions of times lack their zeros: 1.5 is 1 us 5 ns */
+    bool is_whole_us;    /* no time has a fraction: starts and durations were cut apart */
     char program[128];
     char host[128];
     char version[64]; /* what the file says of its writer: "schema 1, CUPTI 18"; "" nothing */

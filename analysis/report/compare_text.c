@@ -167,10 +167,7 @@ static void print_name(const struct rkt_name_change *change, int columns, char t
         (void)snprintf(bytes, sizeof(bytes), " %s",
                        rkt_cell_bytes(change->bytes > 0 ? (uint64_t)change->bytes : 0).text);
     (void)snprintf(text, NAME_BYTES, "%.*s%s", columns - (int)strlen(bytes), change->name, bytes);
-    for (char *byte = text; *byte != '\0'; byte++) {
-        if (*byte < 0x20 || *byte > 0x7e)
-            *byte = '?';
-    }
+    rkt_text_make_ascii(text);
 }
 
 static struct rkt_cell cell_side(const struct rkt_name_change *change, int side, double value_ns)

@@ -83,6 +83,14 @@ static size_t line_length(const char *text, size_t columns)
     return length > 0 ? length : columns; /* a word longer than the line is cut */
 }
 
+void rkt_text_make_ascii(char *text)
+{
+    for (char *byte = text; *byte != '\0'; byte++) {
+        if (*byte < 0x20 || *byte > 0x7e)
+            *byte = '?';
+    }
+}
+
 void rkt_text_line(FILE *out, const char *fmt, ...)
 {
     char line[LINE_BYTES_MAX];
@@ -93,10 +101,7 @@ void rkt_text_line(FILE *out, const char *fmt, ...)
     va_start(args, fmt);
     (void)vsnprintf(line, sizeof(line), fmt, args);
     va_end(args);
-    for (char *byte = line; *byte != '\0'; byte++) {
-        if (*byte < 0x20 || *byte > 0x7e)
-            *byte = '?';
-    }
+    rkt_text_make_ascii(line);
     indent = strspn(line, " ");
     at += indent;
     for (size_t margin = indent;; margin = indent + 2) {

@@ -27,8 +27,11 @@ struct rkt_cell rkt_cell_bytes(uint64_t bytes); /* "25 MiB"; n/a for 0 */
 struct rkt_cell rkt_cell_gb_per_s(
     double bytes_per_s); /* "123.4", the unit is in the heading; n/a */
 
-/* A line from the format, broken at spaces; later lines are indented by two more than the
- * format. What is not printable ASCII becomes '?'. */
+/* What is not printable ASCII becomes '?': in a report a byte is a column. */
+void rkt_text_make_ascii(char *text);
+
+/* A line from the format, made ASCII and broken at spaces; later lines are indented by two more
+ * than the format. */
 void rkt_text_line(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

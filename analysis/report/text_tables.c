@@ -197,8 +197,7 @@ static void print_name(const struct page_table *page, const struct rkt_row *row,
         length = snprintf(name, sizeof(name), "%s %s", row->kind, row->name);
     else
         length = own_name(row->name, name, sizeof(name));
-    for (char *at = name; *at != '\0'; at++)
-        *at = (char)(*at >= 0x20 && *at <= 0x7e ? *at : '?');
+    rkt_text_make_ascii(name);
     if (length > 0 && (size_t)length > room)
         (void)snprintf(name + room - 2, 3, "..");
     (void)fprintf(out, "  %s\n", name);

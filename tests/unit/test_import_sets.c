@@ -172,14 +172,15 @@ static void another_first_event_is_no_copy(void **state)
     struct rkt_place *place = *state;
     struct rkt_import_report report;
     struct rkt_error err = {0};
-    char text[1024];
+    char *text = strdup(of_rank(0, 1, 1000));
 
     rkt_add_file(place, "a.json", of_rank(0, 1, 1000));
-    (void)snprintf(text, sizeof(text), "%s", of_rank(0, 1, 1000));
+    assert_non_null(text);
     strstr(text, "\"k\"")[1] = 'q';
     rkt_add_file(place, "b.json", text);
     assert_rkt_status(rkt_import_place(place, &report, &err), RKT_ERR_INVALID);
     assert_non_null(strstr(err.text, "two traces of rank 0 overlap"));
+    free(text);
 }
 
 /* Names of threads bear the same stamp in every file of some writers. */
@@ -253,9 +254,9 @@ static void a_file_as_long_as_another_is_called_what_it_is(void **state)
     struct rkt_place *place = *state;
     struct rkt_import_report report;
     struct rkt_error err = {0};
-    char text[1024];
+    char *text = strdup(of_rank(0, 1, 1000));
 
-    (void)snprintf(text, sizeof(text), "%s", of_rank(0, 1, 1000));
+    assert_non_null(text);
     rkt_add_file(place, "a.json", text);
     strstr(text, ":1020,")[4] = '1';
     rkt_add_file(place, "b.json", text);
@@ -264,6 +265,7 @@ static void a_file_as_long_as_another_is_called_what_it_is(void **state)
     if (!strstr(report.files[1].note, "a.json and is no longer than that"))
         fail_msg("%s", report.files[1].note);
     rkt_import_report_release(&report);
+    free(text);
 }
 
 static void what_the_caller_says_of_a_rank_is_stronger_than_the_file(void **state)
@@ -388,10 +390,10 @@ static void a_check_reads_all_and_writes_nothing(void **state)
         .paths = place->list, .path_count = 1, .progress = &progress};
     struct rkt_import_report report;
     struct rkt_error err = {0};
-    char text[1024];
+    char *text = strdup(of_rank(0, 1, 1000));
     size_t bad_at;
 
-    (void)snprintf(text, sizeof(text), "%s", of_rank(0, 1, 1000));
+    assert_non_null(text);
     bad_at = (size_t)(strstr(text, "{\"ph\"") - text);
     memset(text + bad_at + 20, '"', 3);
     rkt_add_file(place, "a.json", text);
@@ -405,6 +407,7 @@ static void a_check_reads_all_and_writes_nothing(void **state)
     assert_true(progress.total_bytes > 0);
     assert_int_equal(progress.done_bytes, progress.total_bytes);
     rkt_import_report_release(&report);
+    free(text);
 }
 
 static void many_ranks_are_read_at_once_and_none_is_lost(void **state)
