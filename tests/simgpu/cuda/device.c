@@ -140,6 +140,16 @@ static void finish(struct sim_stream *stream, struct node *node)
     pthread_cond_broadcast(&stream->device->done);
 }
 
+/* Whether the end of a started operation is known; what an open gate wrote is none. */
+static bool knows_end(struct node *node)
+{
+    uint64_t end_ns;
+
+    if (node->end_ns == NEVER && node->op.gate.ended(node->op.gate.arg, &end_ns))
+        node->end_ns = end_ns;
+    return node->end_ns != NEVER;
+}
+
 /* One step of the operation at the head. True: it is over, look again. Else *wake_ns says when. */
 static bool advance(struct sim_stream *stream, uint64_t now_ns, uint64_t *wake_ns)
 {
@@ -156,7 +166,7 @@ static bool advance(struct sim_stream *stream, uint64_t now_ns, uint64_t *wake_n
         }
         begin(stream, node, start_ns);
     }
-    if (node->end_ns == NEVER && !node->op.gate.ended(node->op.gate.arg, &node->end_ns)) {
+    if (!knows_end(node)) {
         *wake_ns = now_ns + GATE_POLL_NS;
         return false;
     }

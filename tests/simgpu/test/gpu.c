@@ -48,8 +48,10 @@ static bool hold_ended(void *arg, uint64_t *end_ns)
     uint64_t until_ns = atomic_load(&let_go_ns);
 
     (void)arg;
+    if (until_ns == 0)
+        return false;
     *end_ns = until_ns > hold_start_ns ? until_ns : hold_start_ns;
-    return until_ns != 0;
+    return true;
 }
 
 static void hold_release(void *arg)

@@ -379,6 +379,29 @@ static void *end_elsewhere(void *arg)
     return arg;
 }
 
+/* Many times as long as the device waits from one look at a gate to the next. */
+static void a_held_stream_begins_nothing_before_it_is_let_go(void **state)
+{
+    CUstream stream = new_stream();
+    CUevent before = new_event();
+    CUevent after = new_event();
+    float ms;
+
+    assert_cuda(test_gpu_hold(*state, stream));
+    assert_cuda(cuEventRecord(before, stream));
+    assert_int_equal(nanosleep(&(struct timespec){.tv_nsec = 5 * MS}, NULL), 0);
+    assert_int_equal(cuEventQuery(before), CUDA_ERROR_NOT_READY);
+    assert_cuda(test_gpu_launch(*state, stream, 1 * MS));
+    assert_cuda(cuEventRecord(after, stream));
+    test_gpu_let_go();
+    assert_cuda(cuStreamSynchronize(stream));
+    assert_cuda(cuEventElapsedTime(&ms, before, after));
+    assert_true(ms >= 1.0F && ms < 1.1F);
+    assert_cuda(cuEventDestroy(before));
+    assert_cuda(cuEventDestroy(after));
+    assert_cuda(cuStreamDestroy(stream));
+}
+
 static void a_capture_ends_on_its_own_thread(void **state)
 {
     CUstream stream = new_stream();
@@ -404,6 +427,7 @@ int main(void)
         cmocka_unit_test(an_executable_takes_other_parameters_but_no_other_nodes),
         cmocka_unit_test(a_captured_kernel_gets_a_gate_for_each_launch),
         cmocka_unit_test(a_launch_reaches_the_device_as_a_whole),
+        cmocka_unit_test(a_held_stream_begins_nothing_before_it_is_let_go),
         cmocka_unit_test(a_capture_ends_on_its_own_thread),
     };
 
