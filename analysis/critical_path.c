@@ -23,7 +23,7 @@ static enum rkt_cause add_own(struct adder *adder, const struct rkt_replay_piece
     for (int cause = 1; cause <= RKT_CAUSE_OTHER && all_ns > 0; cause++) {
         int64_t to_ns;
 
-        seen_ns += item->own_ns[cause - 1];
+        seen_ns += rkt_lane_own_by_ns(item, cause);
         to_ns = (int64_t)((__int128)length_ns * seen_ns / all_ns);
         adder->sums->own_ns[cause] += to_ns - given_ns;
         if (to_ns - given_ns > most_ns) {

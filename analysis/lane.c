@@ -114,39 +114,41 @@ struct items {
     size_t at_cap;
 };
 
-/* What does not fit into one item comes before it in others. */
-static enum rkt_status add_item(struct items *items, const struct rkt_lane_mark *mark,
-                                int64_t at_ns, int64_t own_ns[RKT_CAUSE_OTHER + 1])
+static enum rkt_status append(struct items *items, const struct rkt_lane_item *item, int64_t at_ns)
 {
-    bool is_left = true;
-
-    while (is_left) {
-        struct rkt_lane_item item = {
-            .work = RKT_INDEX_NONE,
-            .kind = RKT_REPLAY_WORK,
-            .host = {.bound_ns = RKT_REPLAY_UNKNOWN, .lead_ns = RKT_REPLAY_UNKNOWN}};
-
-        is_left = false;
-        for (int cause = 1; cause <= RKT_CAUSE_OTHER; cause++) {
-            int64_t taken_ns = own_ns[cause] < UINT32_MAX ? own_ns[cause] : UINT32_MAX;
-
-            item.own_ns[cause - 1] = (uint32_t)taken_ns;
-            own_ns[cause] -= taken_ns;
-            is_left |= own_ns[cause] > 0;
-        }
-        if (!is_left) {
-            item.kind = mark->kind;
-            item.work = mark->work;
-        }
-        if (!rkt_array_reserve((void **)&items->items, &items->cap, items->count + 1,
-                               sizeof(*items->items)) ||
-            !rkt_array_reserve((void **)&items->at_ns, &items->at_cap, items->count + 1,
-                               sizeof(*items->at_ns)))
-            return RKT_ERR_NOMEM;
-        items->at_ns[items->count] = at_ns;
-        items->items[items->count++] = item;
-    }
+    if (!rkt_array_reserve((void **)&items->items, &items->cap, items->count + 1,
+                           sizeof(*items->items)) ||
+        !rkt_array_reserve((void **)&items->at_ns, &items->at_cap, items->count + 1,
+                           sizeof(*items->at_ns)))
+        return RKT_ERR_NOMEM;
+    items->at_ns[items->count] = at_ns;
+    items->items[items->count++] = *item;
     return RKT_OK;
+}
+
+/* What does not fit into one item comes before it in another, in whole 2^32 ns. */
+static enum rkt_status add_item(struct items *items, const struct rkt_lane_mark *mark,
+                                int64_t at_ns, const int64_t own_ns[RKT_CAUSE_OTHER + 1])
+{
+    const struct rkt_lane_item nothing = {
+        .work = RKT_INDEX_NONE,
+        .kind = RKT_REPLAY_WORK,
+        .host = {.bound_ns = RKT_REPLAY_UNKNOWN, .lead_ns = RKT_REPLAY_UNKNOWN}};
+    struct rkt_lane_item item = nothing;
+    struct rkt_lane_item before = nothing;
+    bool is_long = false;
+
+    for (int cause = 1; cause <= RKT_CAUSE_OTHER; cause++) {
+        item.own[cause - 1] = (uint32_t)own_ns[cause];
+        before.own[cause - 1] = (uint32_t)(own_ns[cause] >> 32);
+        is_long |= before.own[cause - 1] > 0;
+    }
+    item.kind = mark->kind;
+    item.work = mark->work;
+    before.is_coarse = true;
+    if (is_long && append(items, &before, at_ns) != RKT_OK)
+        return RKT_ERR_NOMEM;
+    return append(items, &item, at_ns);
 }
 
 static int compare_marks(const void *a, const void *b)
@@ -267,7 +269,7 @@ int64_t rkt_lane_own_ns(const struct rkt_lane_item *item)
 {
     int64_t sum_ns = 0;
 
-    for (int i = 0; i < RKT_LANE_CAUSE_COUNT; i++)
-        sum_ns += item->own_ns[i];
+    for (int cause = 1; cause <= RKT_LANE_CAUSE_COUNT; cause++)
+        sum_ns += rkt_lane_own_by_ns(item, cause);
     return sum_ns;
 }

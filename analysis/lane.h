@@ -28,10 +28,11 @@
 
 /* Own work, by cause, and what comes after it. */
 struct rkt_lane_item {
-    uint32_t own_ns[RKT_LANE_CAUSE_COUNT]; /* [cause - 1]; longer work is several items */
+    uint32_t own[RKT_LANE_CAUSE_COUNT]; /* [cause - 1]; ns, and 2^32 ns in a coarse item */
     uint32_t
         work;     /* of a post or a join: index in the whole trace's works; host view: in buckets */
     uint8_t kind; /* enum rkt_replay_kind */
+    bool is_coarse;              /* work too long for one item, of which the next has the rest */
     struct rkt_replay_host host; /* where launches are known */
     int64_t host_idle_ns;        /* of own work: what host.bound_ns stands for as well */
 };
@@ -44,7 +45,13 @@ struct rkt_lane_item {
 enum rkt_status rkt_lane_find(struct rkt_rank_trace *trace, struct rkt_rank_result *rank,
                               struct rkt_error *err);
 
-/* The own work of an item in all. */
+/* The own work of an item by a cause, which is not NONE. */
+static inline int64_t rkt_lane_own_by_ns(const struct rkt_lane_item *item, int cause)
+{
+    return (int64_t)((uint64_t)item->own[cause - 1] << (item->is_coarse ? 32 : 0));
+}
+
+/* The same by all causes. */
 int64_t rkt_lane_own_ns(const struct rkt_lane_item *item);
 
 #endif

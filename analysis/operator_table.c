@@ -17,6 +17,7 @@
 #include "analysis/segment.h"
 #include "analysis/step_shapes.h"
 #include "analysis/time_sort.h"
+#include "common/array.h"
 
 #define THREADS_MAX 4096u /* those beyond are in no row */
 #define DEPTH_MAX 4096u
@@ -51,10 +52,12 @@ struct op_table {
     struct rkt_row_list list;
     struct lane *lanes;
     size_t lane_count;
+    size_t lanes_max;
     struct entry *entries;
     uint32_t types; /* bits of enum rkt_range_type */
-    struct open_op open[DEPTH_MAX];
+    struct open_op *open;
     size_t depth;
+    size_t depth_max;
 };
 
 static bool is_op(const struct op_table *table, const struct rkt_range *range)
@@ -81,7 +84,7 @@ static struct lane *lane_of(struct op_table *table, uint32_t thread_id, bool mak
 
     while (i < table->lane_count && table->lanes[i].thread_id != thread_id)
         i++;
-    if (i == table->lane_count && (!makes_one || i == THREADS_MAX))
+    if (i == table->lane_count && (!makes_one || i == table->lanes_max))
         return NULL;
     if (i == table->lane_count)
         table->lanes[table->lane_count++] = (struct lane){.thread_id = thread_id};
@@ -208,7 +211,7 @@ static enum rkt_status walk_lane(struct op_table *table, const struct lane *lane
         while (table->depth > 0 && status == RKT_OK &&
                table->open[table->depth - 1].entry->end_ns <= entry->start_ns)
             status = close_op(table);
-        if (status == RKT_OK && !entry->is_launch && table->depth < DEPTH_MAX) {
+        if (status == RKT_OK && !entry->is_launch && table->depth < table->depth_max) {
             table->open[table->depth++] = (struct open_op){.entry = entry};
         } else if (status == RKT_OK && entry->is_launch && table->depth > 0) {
             struct open_op *op = &table->open[table->depth - 1];
@@ -223,12 +226,21 @@ static enum rkt_status walk_lane(struct op_table *table, const struct lane *lane
     return status;
 }
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 static enum rkt_status make(struct op_table *table)
 {
+    size_t range_count = table->rank->trace->range_count;
     enum rkt_status status;
 
-    table->lanes = calloc(THREADS_MAX, sizeof(*table->lanes));
-    if (!table->lanes)
+    table->lanes_max = least(range_count, THREADS_MAX);
+    table->depth_max = least(range_count, DEPTH_MAX);
+    table->lanes = calloc(table->lanes_max + 1, sizeof(*table->lanes));
+    table->open = rkt_array_room(table->depth_max + 1, sizeof(*table->open));
+    if (!table->lanes || !table->open)
         return RKT_ERR_NOMEM;
     status = make_lanes(table);
     if (status == RKT_OK)
@@ -242,24 +254,19 @@ enum rkt_status rkt_make_operator_table(const struct rkt_rank_result *rank, stru
                                         struct rkt_table *table_out)
 {
     const struct rkt_rank_trace *trace = rank->trace;
-    struct op_table *table = calloc(1, sizeof(*table));
-    enum rkt_status status;
+    struct op_table table = {.rank = rank, .types = choose_types(trace)};
+    enum rkt_status status =
+        rkt_row_list_init(&table.list, table.types ? (size_t)rkt_strtab_count(trace->names) : 0);
 
-    if (!table)
-        return RKT_ERR_NOMEM;
-    table->rank = rank;
-    table->types = choose_types(trace);
-    status =
-        rkt_row_list_init(&table->list, table->types ? (size_t)rkt_strtab_count(trace->names) : 0);
-    if (status == RKT_OK && table->types)
-        status = make(table);
+    if (status == RKT_OK && table.types)
+        status = make(&table);
     if (status == RKT_OK)
-        status = rkt_count_input_shapes(rank, &table->list);
+        status = rkt_count_input_shapes(rank, &table.list);
     if (status == RKT_OK)
-        status = rkt_row_list_finish(&table->list, arena, table_out);
-    rkt_row_list_release(&table->list);
-    free(table->lanes);
-    free(table->entries);
-    free(table);
+        status = rkt_row_list_finish(&table.list, arena, table_out);
+    rkt_row_list_release(&table.list);
+    free(table.lanes);
+    free(table.open);
+    free(table.entries);
     return status;
 }

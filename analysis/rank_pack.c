@@ -113,9 +113,10 @@ static const struct rkt_packed_member DEVICE[] = {
 
 HOLDS_ALL_OF(struct rkt_lane_item, 88);
 static const struct rkt_packed_member LANE_ITEM[] = {
-    RKT_PACKED_ARRAY(struct rkt_lane_item, own_ns),
+    RKT_PACKED_ARRAY(struct rkt_lane_item, own),
     RKT_PACKED(struct rkt_lane_item, work),
     RKT_PACKED(struct rkt_lane_item, kind),
+    RKT_PACKED(struct rkt_lane_item, is_coarse),
     RKT_PACKED(struct rkt_lane_item, host.bound_ns),
     RKT_PACKED(struct rkt_lane_item, host.own_ns),
     RKT_PACKED(struct rkt_lane_item, host.lead_ns),

@@ -10,16 +10,25 @@
  *     segment  segment.h: each has rows of its own
  *     row      index in rows, in the order in which keys were first seen
  *
- * Threads: one at a time. Memory: its own, 4 bytes per possible key and segment.
+ * Threads: one at a time. Memory: its own, 4 bytes per possible key and, for each seen, per segment.
  */
 
 #include "analysis/key_table.h"
+#include "analysis/segment.h"
+
+/* Rows of a key by segment: index + 1; 0 not seen. */
+struct rkt_row_place {
+    uint32_t rows[RKT_SEGMENT_COUNT];
+};
 
 struct rkt_row_list {
     struct rkt_row *rows;
     size_t row_count;
     size_t row_cap;
-    uint32_t *row_of_key; /* by key and segment: index + 1; 0 not seen */
+    struct rkt_row_place *places;
+    size_t place_count;
+    size_t place_cap;
+    uint32_t *place_of_key; /* index + 1; 0 not seen */
     size_t key_count;
 };
 

@@ -46,6 +46,7 @@ static void make_bools_valid(struct sample *sample)
 
     for (size_t i = 0; i < ROWS; i++) {
         memset(&trace->arrivals[i].is_queued, (int)(i % 2), sizeof(bool));
+        memset(&trace->lane[i].is_coarse, (int)(i % 2), sizeof(bool));
         memset(&rank->steps[i].is_unrecorded, (int)(i % 2), sizeof(bool));
         memset(&rank->steps[i].is_cut, i % 3 == 0, sizeof(bool));
         memset(&rank->steps[i].window.is_host_view, (int)(i % 2), sizeof(bool));
@@ -170,6 +171,9 @@ static void what_is_packed_comes_back_as_it_was(void **state)
                             ROWS * sizeof(uint32_t));
         assert_memory_equal(copy.loaded.trace->ops, sample.loaded.trace->ops,
                             offsetof(struct rkt_op, type));
+        for (size_t i = 0; i < ROWS; i++) /* all before the padding */
+            assert_memory_equal(&copy.loaded.trace->lane[i], &sample.loaded.trace->lane[i],
+                                offsetof(struct rkt_lane_item, is_coarse) + 1);
         assert_string_equal(rkt_strtab_get(copy.loaded.trace->names, 1, NULL), "gemm");
         assert_string_equal(copy.rank.tables->of[RKT_TABLE_KERNELS].rows[2].name, "gemm");
         assert_string_equal(copy.rank.tables->of[RKT_TABLE_KERNELS].rows[1].kind, "compute");
