@@ -15,7 +15,8 @@ struct scanner {
     struct rkt_store_entries *entries;
     size_t first; /* of the entries: this file's begin here */
     struct rkt_store_scan *scan;
-    uint8_t chunk[CHUNK_BYTES]; /* what the search read last */
+    uint8_t *chunk; /* what the search read last; chunk_cap */
+    size_t chunk_cap;
     uint64_t chunk_offset;
     size_t chunk_bytes;
     uint8_t *payload; /* the one checked last */
@@ -59,7 +60,7 @@ static void fill_chunk(struct scanner *scanner, uint64_t offset)
     uint64_t left = scanner->file->file_bytes - offset;
 
     scanner->chunk_offset = offset;
-    scanner->chunk_bytes = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
+    scanner->chunk_bytes = left < scanner->chunk_cap ? (size_t)left : scanner->chunk_cap;
     if (rkt_store_file_read(scanner->file, offset, scanner->chunk, scanner->chunk_bytes, NULL) !=
         RKT_OK)
         memset(scanner->chunk, 0, scanner->chunk_bytes);
@@ -178,19 +179,21 @@ enum rkt_status rkt_store_file_scan(const struct rkt_store_file *file,
                                     struct rkt_store_scan *scan_out, struct rkt_error *err)
 {
     struct rkt_store_scan scan = {0};
-    struct scanner *scanner = calloc(1, sizeof(*scanner));
+    struct scanner scanner = {.file = file,
+                              .entries = entries,
+                              .first = entries->count,
+                              .scan = &scan,
+                              .chunk_cap = file->file_bytes < CHUNK_BYTES ? (size_t)file->file_bytes
+                                                                          : CHUNK_BYTES,
+                              .check_budget = file->file_bytes + RKT_FRAME_PACKED_BYTES_MAX};
     enum rkt_status status;
 
-    if (!scanner)
+    scanner.chunk = malloc(scanner.chunk_cap + 1);
+    if (!scanner.chunk)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to scan %s", file->path);
-    scanner->file = file;
-    scanner->entries = entries;
-    scanner->first = entries->count;
-    scanner->scan = &scan;
-    scanner->check_budget = file->file_bytes + RKT_FRAME_PACKED_BYTES_MAX;
-    status = scan_all(scanner, err);
-    free(scanner->payload);
-    free(scanner);
+    status = scan_all(&scanner, err);
+    free(scanner.payload);
+    free(scanner.chunk);
     if (status == RKT_OK)
         *scan_out = scan;
     return status;

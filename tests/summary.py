@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sums up JUnit files of ctest: each skipped test with its reason, then one closing line."""
+"""Sums up JUnit files of ctest: what a preset leaves out, each skipped test with its reason, then
+one closing line."""
+import json
 import pathlib
 import sys
 import xml.etree.ElementTree as ET
@@ -13,10 +15,21 @@ def reason(case):
     return lines[-1] if lines else "it gave no reason"
 
 
+def left_out():
+    """By preset: the labels of tests that it does not run, and why."""
+    presets = json.loads((pathlib.Path(__file__).parent.parent / "CMakePresets.json").read_text())
+    filters = {preset["name"]: preset for preset in presets["testPresets"]}
+    return {name: f"tests of {preset['filter']['exclude']['label'].replace('|', ', ')}: "
+                  f"{preset['description']}"
+            for name, preset in filters.items() if "exclude" in preset.get("filter", {})}
+
+
 def main():
     passed = failed = skipped = 0
     for path in sys.argv[1:]:
         preset = pathlib.Path(path).stem
+        if preset in left_out():
+            print(f"left out: {preset}: {left_out()[preset]}")
         for case in ET.parse(path).getroot().iter("testcase"):
             if case.find("skipped") is not None or case.get("status") in {"notrun", "disabled"}:
                 skipped += 1

@@ -325,7 +325,7 @@ static void random_lanes_agree_with_every_instant(void **state)
         int64_t end_ns = 0, rest_ns;
         struct fake_run run;
 
-        fake_run_init(&run, 1);
+        fake_run_init_small(&run, 1, ITEMS_MAX);
         for (int64_t i = 0, at = 0; i < WORKS; i++) {
             at += (int64_t)rkt_random_below(&random, 25);
             add_random_work(&random, &run, at);
@@ -423,7 +423,7 @@ static void random_lanes_and_hosts_replay_as_they_were(void **state)
         struct fake_run run;
         int64_t at = 0;
 
-        fake_run_init(&run, 1);
+        fake_run_init_small(&run, 1, ITEMS_MAX);
         for (int64_t i = 0; i < WORKS; i++) {
             at += (int64_t)rkt_random_below(&random, 45);
             add_random_work(&random, &run, at);
