@@ -226,20 +226,10 @@ static enum rkt_status walk_lane(struct op_table *table, const struct lane *lane
     return status;
 }
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static enum rkt_status make(struct op_table *table)
 {
-    size_t range_count = table->rank->trace->range_count;
     enum rkt_status status;
 
-    table->lanes_max = least(range_count, THREADS_MAX);
-    table->depth_max = least(range_count, DEPTH_MAX);
-    table->lanes = calloc(table->lanes_max + 1, sizeof(*table->lanes));
-    table->open = rkt_array_room(table->depth_max + 1, sizeof(*table->open));
     if (!table->lanes || !table->open)
         return RKT_ERR_NOMEM;
     status = make_lanes(table);
@@ -250,11 +240,25 @@ static enum rkt_status make(struct op_table *table)
     return status;
 }
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 enum rkt_status rkt_make_operator_table(const struct rkt_rank_result *rank, struct rkt_arena *arena,
                                         struct rkt_table *table_out)
 {
     const struct rkt_rank_trace *trace = rank->trace;
-    struct op_table table = {.rank = rank, .types = choose_types(trace)};
+    size_t lanes_max = least(trace->range_count, THREADS_MAX);
+    size_t depth_max = least(trace->range_count, DEPTH_MAX);
+    struct lane *lanes = calloc(lanes_max + 1, sizeof(*lanes));
+    struct open_op *open = rkt_array_room(depth_max + 1, sizeof(*open));
+    struct op_table table = {.rank = rank,
+                             .types = choose_types(trace),
+                             .lanes = lanes,
+                             .lanes_max = lanes_max,
+                             .open = open,
+                             .depth_max = depth_max};
     enum rkt_status status =
         rkt_row_list_init(&table.list, table.types ? (size_t)rkt_strtab_count(trace->names) : 0);
 
@@ -265,8 +269,8 @@ enum rkt_status rkt_make_operator_table(const struct rkt_rank_result *rank, stru
     if (status == RKT_OK)
         status = rkt_row_list_finish(&table.list, arena, table_out);
     rkt_row_list_release(&table.list);
-    free(table.lanes);
-    free(table.open);
+    free(lanes);
+    free(open);
     free(table.entries);
     return status;
 }

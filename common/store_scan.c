@@ -15,14 +15,14 @@ struct scanner {
     struct rkt_store_entries *entries;
     size_t first; /* of the entries: this file's begin here */
     struct rkt_store_scan *scan;
-    uint8_t *chunk; /* what the search read last; chunk_cap */
-    size_t chunk_cap;
     uint64_t chunk_offset;
     size_t chunk_bytes;
     uint8_t *payload; /* the one checked last */
     size_t payload_cap;
     uint64_t check_budget; /* payload bytes that may still be checked: a hostile file whose
                               frames lie inside each other must not cost its size squared */
+    size_t chunk_cap;
+    uint8_t chunk[]; /* what the search read last */
 };
 
 /* `len_bytes` bytes at `offset` where the search has read them; else NULL. */
@@ -178,22 +178,22 @@ enum rkt_status rkt_store_file_scan(const struct rkt_store_file *file,
                                     struct rkt_store_entries *entries,
                                     struct rkt_store_scan *scan_out, struct rkt_error *err)
 {
+    size_t chunk_cap = file->file_bytes < CHUNK_BYTES ? (size_t)file->file_bytes : CHUNK_BYTES;
+    struct scanner *scanner = malloc(sizeof(*scanner) + chunk_cap);
     struct rkt_store_scan scan = {0};
-    struct scanner scanner = {.file = file,
-                              .entries = entries,
-                              .first = entries->count,
-                              .scan = &scan,
-                              .chunk_cap = file->file_bytes < CHUNK_BYTES ? (size_t)file->file_bytes
-                                                                          : CHUNK_BYTES,
-                              .check_budget = file->file_bytes + RKT_FRAME_PACKED_BYTES_MAX};
     enum rkt_status status;
 
-    scanner.chunk = malloc(scanner.chunk_cap + 1);
-    if (!scanner.chunk)
+    if (!scanner)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory to scan %s", file->path);
-    status = scan_all(&scanner, err);
-    free(scanner.payload);
-    free(scanner.chunk);
+    *scanner = (struct scanner){.file = file,
+                                .entries = entries,
+                                .first = entries->count,
+                                .scan = &scan,
+                                .check_budget = file->file_bytes + RKT_FRAME_PACKED_BYTES_MAX,
+                                .chunk_cap = chunk_cap};
+    status = scan_all(scanner, err);
+    free(scanner->payload);
+    free(scanner);
     if (status == RKT_OK)
         *scan_out = scan;
     return status;
