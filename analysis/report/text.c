@@ -200,6 +200,29 @@ static void describe_claims(const struct rkt_result *result, char *text, size_t 
                        used == 1 ? "" : "s");
 }
 
+#define UNALIGNED_NAMED 8u
+#define ONLY_DURATIONS "between ranks only durations are compared"
+
+/* By number where others are aligned: "1, 5", of many the first. */
+static void print_unaligned(const struct rkt_result *result, size_t count, FILE *out)
+{
+    char names[16 * UNALIGNED_NAMED] = "";
+    size_t named = 0, len_bytes = 0;
+
+    for (size_t r = 0; r < result->rank_count && named < UNALIGNED_NAMED; r++) {
+        if (result->ranks[r].align_state == RKT_ALIGN_UNALIGNED)
+            len_bytes += (size_t)snprintf(names + len_bytes, sizeof(names) - len_bytes, "%s%u",
+                                          named++ > 0 ? ", " : "", result->ranks[r].rank);
+    }
+    if (count == result->rank_count)
+        rkt_text_line(out, "clock: %zu ranks are not aligned; " ONLY_DURATIONS, count);
+    else if (count == 1)
+        rkt_text_line(out, "clock: rank %s is not aligned; " ONLY_DURATIONS, names);
+    else
+        rkt_text_line(out, "clock: ranks %s%s are not aligned; " ONLY_DURATIONS, names,
+                      count > UNALIGNED_NAMED ? ", ..." : "");
+}
+
 static void print_clock_line(const struct rkt_result *result, FILE *out)
 {
     char waits[64], claims[64], narrowed[64] = "";
@@ -223,9 +246,7 @@ static void print_clock_line(const struct rkt_result *result, FILE *out)
     if (result->rank_count < 2)
         rkt_text_line(out, "clock: one rank, nothing to align");
     else if (counts[RKT_ALIGN_UNALIGNED] > 0)
-        rkt_text_line(
-            out, "clock: %zu rank%s not aligned; between ranks only durations are compared",
-            counts[RKT_ALIGN_UNALIGNED], counts[RKT_ALIGN_UNALIGNED] == 1 ? " is" : "s are");
+        print_unaligned(result, counts[RKT_ALIGN_UNALIGNED], out);
     else if (counts[RKT_ALIGN_WALL_CLOCK] > 0)
         rkt_text_line(out, "clock: as the files' stamps claim; +- unknown%s", waits);
     else if (counts[RKT_ALIGN_MEASURED] > 0)

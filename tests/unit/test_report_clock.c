@@ -46,10 +46,24 @@ static void a_bound_that_rests_on_a_claim_of_true_time_says_so(void **state)
     fake_run_release(&run);
 }
 
+static void the_ranks_that_are_not_aligned_are_named(void **state)
+{
+    struct fake_run run;
+
+    (void)state;
+    fake_job_make_run(&run);
+    run.result.ranks[1].align_state = RKT_ALIGN_UNALIGNED;
+    check_has(&run, "text", "clock: rank 1 is not aligned; between ranks only durations");
+    run.result.ranks[2].align_state = RKT_ALIGN_UNALIGNED;
+    check_has(&run, "text", "clock: ranks 1, 2 are not aligned; between");
+    fake_run_release(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bound_that_rests_on_a_claim_of_true_time_says_so),
+        cmocka_unit_test(the_ranks_that_are_not_aligned_are_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,7 +156,7 @@ static void check_unaligned(const struct run *run, const struct bad_clock *bad)
             fail_msg("%s: collective %zu is told by clocks", bad->what, c);
     }
     check_has(bad, written(run, write_text),
-              "clock: 1 rank is not aligned; between ranks only durations are compared");
+              "clock: rank 1 is not aligned; between ranks only durations are compared");
     check_has(bad, written(run, write_json), "\"align_state\": \"unaligned\"");
     check_has(bad, written(run, rkt_export_chrome),
               "clock not aligned: shown from its own first event");
