@@ -78,16 +78,16 @@ static double rho_of(const struct piece *piece)
     return fmax(RHO_LEAST_PPB, RHO_CHANGES * change);
 }
 
-/* No more than to the rate of any quartz; all of that where the smoothed rate is none of a
- * quartz. */
+/* No more than to the rate of any quartz; all of that where the smoothed rate is not even the
+ * difference of two. */
 static double growth_at(const struct piece *piece, const struct rkt_smooth_point *point)
 {
     double rate_ppb = fabs(point->rate_ppb);
+    double most_ppb = fmax(rate_ppb + RKT_CLOCK_RATE_UNKNOWN_PPB, 2 * RKT_CLOCK_RATE_UNKNOWN_PPB);
 
-    if (rate_ppb > RKT_CLOCK_RATE_UNKNOWN_PPB)
-        return rate_ppb + RKT_CLOCK_RATE_UNKNOWN_PPB;
-    return fmin(piece->rho_ppb + RATE_SIGMAS * point->rate_sigma_ppb,
-                2 * RKT_CLOCK_RATE_UNKNOWN_PPB);
+    if (rate_ppb > 2 * RKT_CLOCK_RATE_UNKNOWN_PPB)
+        return most_ppb;
+    return fmin(piece->rho_ppb + RATE_SIGMAS * point->rate_sigma_ppb, most_ppb);
 }
 
 /* No further apart at burst k than at its neighbour, but for what opens in the gap between. */

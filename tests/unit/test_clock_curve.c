@@ -117,6 +117,8 @@ static void truth_is_inside_whatever_the_rate(void **state)
         {"no rate", {0, 0, COUNT, 0, 1}},
         {"a usual one", {-5 * S, 14000, COUNT, 0, 2}},
         {"the fastest", {7777 * S, -100000, COUNT, 0, 3}},
+        {"the fastest against the slowest", {7777 * S, 199000, COUNT, 0, 3}},
+        {"none of a quartz", {7777 * S, 300000, COUNT, 0, 3}},
     };
     struct fixture *f = *state;
 
@@ -174,10 +176,9 @@ static void truth_is_inside_when_bursts_are_few_and_poor(void **state)
     }
 }
 
-static void bounds_are_narrow_at_bursts_and_open_in_between(void **state)
+static void check_narrow(struct fixture *f, double rate_ppb)
 {
-    struct fixture *f = *state;
-    const struct world world = {0, 5000, COUNT, 0, 0};
+    const struct world world = {0, rate_ppb, COUNT, 0, 0};
     struct rkt_clock_point burst, middle;
 
     make_bursts(f, &world, COUNT);
@@ -192,6 +193,12 @@ static void bounds_are_narrow_at_bursts_and_open_in_between(void **state)
     assert_in_range(burst.upper_ns - burst.lower_ns -
                         (burst.likely_upper_ns - burst.likely_lower_ns),
                     WIDTH_NS * 7 / 10 - 2, WIDTH_NS * 7 / 10 + 2);
+}
+
+static void bounds_are_narrow_at_bursts_and_open_in_between(void **state)
+{
+    check_narrow(*state, 5000);
+    check_narrow(*state, 150000); /* a fast quartz against a slow one */
 }
 
 static void bounds_grow_outside_all_bursts(void **state)
