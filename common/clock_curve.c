@@ -22,7 +22,9 @@ struct piece {
     struct rkt_smooth_point *points;
     double *above; /* how far the tube's edges are from the smoothed offset */
     double *below;
-    double *growth; /* of the gap behind each burst, ppb */
+    double *growth;      /* of the gap behind each burst, ppb */
+    double rates_ppb[2]; /* least and most that every two bursts allow */
+    bool is_guaranteed;  /* the tube is made of these as well */
     double rho_ppb;
     uint32_t kappa_permille;
     uint32_t flags;
@@ -78,16 +80,59 @@ static double rho_of(const struct piece *piece)
     return fmax(RHO_LEAST_PPB, RHO_CHANGES * change);
 }
 
-/* No more than to the rate of any quartz; all of that where the smoothed rate is not even the
- * difference of two. */
+/* Between any two bursts the mean rate is within what their intervals allow. */
+static void find_rates(struct piece *piece)
+{
+    double low = -2 * RKT_CLOCK_RATE_UNKNOWN_PPB;
+    double high = 2 * RKT_CLOCK_RATE_UNKNOWN_PPB;
+
+    for (size_t i = 0; i < piece->count && high - low > RHO_LEAST_PPB; i++) {
+        const struct rkt_clock_burst *from = &piece->bursts[i];
+
+        for (size_t j = piece->count; --j > i && high - low > RHO_LEAST_PPB;) {
+            const struct rkt_clock_burst *to = &piece->bursts[j];
+            double seconds = seconds_between(from, to);
+
+            low = fmax(low, (double)(to->lower_ns - from->upper_ns) / seconds);
+            high = fmin(high, (double)(to->upper_ns - from->lower_ns) / seconds);
+        }
+    }
+    piece->rates_ppb[0] = low;
+    piece->rates_ppb[1] = high;
+}
+
+/*
+ * How far the clock may run from a course of this rate, by every two bursts. What the filter makes
+ * of bursts that are few or poor is known less well than it says; where the pairs leave little, it
+ * is known well, and where they leave nothing the rate changed.
+ */
+static double off_rate(const struct piece *piece, double rate_ppb)
+{
+    if (!piece->is_guaranteed || piece->rates_ppb[1] - piece->rates_ppb[0] <= RHO_LEAST_PPB)
+        return 0;
+    return piece->rho_ppb + fmax(piece->rates_ppb[1] - rate_ppb, rate_ppb - piece->rates_ppb[0]);
+}
+
+/* What the rate is not known by, no more than to that of any quartz; all of that where the course
+ * is steeper than two quartzes can be apart. */
 static double growth_at(const struct piece *piece, const struct rkt_smooth_point *point)
 {
     double rate_ppb = fabs(point->rate_ppb);
     double most_ppb = fmax(rate_ppb + RKT_CLOCK_RATE_UNKNOWN_PPB, 2 * RKT_CLOCK_RATE_UNKNOWN_PPB);
+    double growth_ppb = fmin(piece->rho_ppb + RATE_SIGMAS * point->rate_sigma_ppb, most_ppb);
 
     if (rate_ppb > 2 * RKT_CLOCK_RATE_UNKNOWN_PPB)
-        return most_ppb;
-    return fmin(piece->rho_ppb + RATE_SIGMAS * point->rate_sigma_ppb, most_ppb);
+        growth_ppb = most_ppb;
+    return fmax(growth_ppb, off_rate(piece, point->rate_ppb));
+}
+
+/* The same along the straight line to the next point. */
+static double growth_behind(const struct piece *piece, const struct rkt_smooth_point *point)
+{
+    double slope_ppb = (point[1].offset_ns - point->offset_ns) / (point[1].time_s - point->time_s);
+
+    return fmax(fmax(growth_at(piece, point), growth_at(piece, point + 1)),
+                off_rate(piece, slope_ppb));
 }
 
 /* No further apart at burst k than at its neighbour, but for what opens in the gap between. */
@@ -114,7 +159,7 @@ static bool sweep(struct piece *piece, double narrower_ns)
         piece->below[k] =
             (double)(burst->lower_ns - piece->base_ns) + narrower_ns - point->offset_ns;
         if (k + 1 < piece->count)
-            piece->growth[k] = fmax(growth_at(piece, point), growth_at(piece, point + 1));
+            piece->growth[k] = growth_behind(piece, point);
         if (k > 0)
             reach(piece, k, k - 1);
     }
@@ -146,9 +191,18 @@ static bool find_rho(struct piece *piece, const struct rkt_clock_params *params)
     return true;
 }
 
+/* Leaves the guaranteed tube in above and below: no narrower than that of find_rho, so open. */
+static void guarantee(struct piece *piece)
+{
+    find_rates(piece);
+    piece->is_guaranteed = true;
+    (void)sweep(piece, 0);
+}
+
 /* Leaves the likely tube in above and below. */
 static void find_kappa(struct piece *piece, uint32_t kappa_permille)
 {
+    piece->is_guaranteed = false;
     piece->kappa_permille =
         kappa_permille < KAPPA_ALL_PERMILLE ? kappa_permille : KAPPA_ALL_PERMILLE;
     while (!sweep(piece, (double)(KAPPA_ALL_PERMILLE - piece->kappa_permille) / KAPPA_ALL_PERMILLE *
@@ -220,10 +274,14 @@ static void set_offsets(const struct piece *piece, struct rkt_clock_vertex *vert
         at->offset_ns = piece->base_ns + (int64_t)llround(offset);
         at->likely_lower_ns = piece->base_ns + (int64_t)floor(smooth + piece->below[k]);
         at->likely_upper_ns = piece->base_ns + (int64_t)ceil(smooth + piece->above[k]);
-        vertices[k].growth_ppb = piece->growth[k];
-        if (k > 0)
-            vertices[k - 1].growth_ppb += fabs(moved - moved_before) /
-                                          (piece->points[k].time_s - piece->points[k - 1].time_s);
+        vertices[k].growth.likely_ppb = piece->growth[k];
+        if (k > 0) {
+            double lean_ppb = fabs(moved - moved_before) /
+                              (piece->points[k].time_s - piece->points[k - 1].time_s);
+
+            vertices[k - 1].growth.guaranteed_ppb += lean_ppb;
+            vertices[k - 1].growth.likely_ppb += lean_ppb;
+        }
         moved_before = moved;
     }
 }
@@ -235,6 +293,7 @@ static void set_bounds(const struct piece *piece, struct rkt_clock_vertex *verti
 
         vertices[k].at.lower_ns = piece->base_ns + (int64_t)floor(smooth + piece->below[k]);
         vertices[k].at.upper_ns = piece->base_ns + (int64_t)ceil(smooth + piece->above[k]);
+        vertices[k].growth.guaranteed_ppb = piece->growth[k];
     }
 }
 
@@ -246,20 +305,23 @@ static enum rkt_status add_segment(struct solving *solving, struct piece *piece,
     const struct rkt_smooth_point *first = &piece->points[0];
     const struct rkt_smooth_point *last = &piece->points[piece->count - 1];
     struct rkt_clock_curve *curve = solving->curve;
+    struct rkt_clock_segment *segment;
 
     if (!vertices)
         return rkt_fail(err, RKT_ERR_NOMEM, "no memory for a clock over %zu bursts", piece->count);
+    segment = &solving->segments[curve->segment_count++];
+    *segment = (struct rkt_clock_segment){.vertices = vertices,
+                                          .count = piece->count,
+                                          .first_rate_ppb = first->rate_ppb,
+                                          .last_rate_ppb = last->rate_ppb};
+    guarantee(piece);
     set_bounds(piece, vertices);
+    segment->first_growth.guaranteed_ppb = growth_at(piece, first);
+    segment->last_growth.guaranteed_ppb = growth_at(piece, last);
     find_kappa(piece, solving->params->kappa_permille);
     set_offsets(piece, vertices);
-    solving->segments[curve->segment_count++] = (struct rkt_clock_segment){
-        .vertices = vertices,
-        .count = piece->count,
-        .first_rate_ppb = first->rate_ppb,
-        .last_rate_ppb = last->rate_ppb,
-        .first_growth_ppb = growth_at(piece, first),
-        .last_growth_ppb = growth_at(piece, last),
-    };
+    segment->first_growth.likely_ppb = growth_at(piece, first);
+    segment->last_growth.likely_ppb = growth_at(piece, last);
     curve->flags |= piece->flags;
     if (piece->rho_ppb > curve->rho_ppb)
         curve->rho_ppb = (uint32_t)ceil(piece->rho_ppb);

@@ -10,8 +10,11 @@
  *  1. A smoother (clock_smooth) through the bursts' middles gives the offset c and its rate.
  *  2. The tube: all curves through every burst's interval whose rate is never further than rho
  *     from that of c. rho is given, or max(300 ppb, 4 x the largest change of c's rate between
- *     neighbouring gaps), and 4 sigma of the rate on top, which counts where bursts are few. With
- *     a_k = upper_k - c_k swept forward and backward (a_k <= a_j + rho |t_k - t_j|):
+ *     neighbouring gaps), and 4 sigma of the rate on top, which counts where bursts are few; for
+ *     the guaranteed bound also the furthest from c's rate that the intervals of every two bursts
+ *     allow, as long as these leave more than 300 ppb: few bursts may all be poor, and sigma does
+ *     not know it. With a_k = upper_k - c_k swept forward and backward (a_k <= a_j + rho |t_k -
+ *     t_j|):
  *
  *         upper(t) = c(t) + min(a_k + rho (t - t_k), a_k+1 + rho (t_k+1 - t))
  *
@@ -78,12 +81,17 @@ struct rkt_clock_point {
     int64_t likely_upper_ns;
 };
 
+/* How fast the bounds open. */
+struct rkt_clock_growth {
+    double guaranteed_ppb;
+    double likely_ppb;
+};
+
 /* One burst's place on the curve. */
 struct rkt_clock_vertex {
     int64_t local_ns;
     struct rkt_clock_point at;
-    double
-        growth_ppb; /* how fast the bounds open towards the next vertex, and the next's towards it */
+    struct rkt_clock_growth growth; /* towards the next vertex, and the next's towards it */
 };
 
 struct rkt_clock_segment {
@@ -91,8 +99,8 @@ struct rkt_clock_segment {
     size_t count;
     double first_rate_ppb; /* for what is before and after all bursts */
     double last_rate_ppb;
-    double first_growth_ppb;
-    double last_growth_ppb;
+    struct rkt_clock_growth first_growth;
+    struct rkt_clock_growth last_growth;
 };
 
 struct rkt_clock_curve {

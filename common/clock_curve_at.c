@@ -30,18 +30,20 @@ static int64_t grown_ns(double growth_ppb, int64_t distance_ns)
     return (int64_t)ceil(fmin(growth_ppb * (double)distance_ns / NS_PER_S, SANE_NS));
 }
 
-/* The limits of `from`, carried along to `offset_ns`, opened by `opens_ns`. */
+/* The limits of `from`, carried along to `offset_ns`, opened by what grows within `distance_ns`. */
 static struct rkt_clock_point carried(const struct rkt_clock_point *from, int64_t offset_ns,
-                                      int64_t opens_ns)
+                                      const struct rkt_clock_growth *growth, int64_t distance_ns)
 {
     int64_t moved_ns = offset_ns - from->offset_ns;
+    int64_t opens_ns = grown_ns(growth->guaranteed_ppb, distance_ns);
+    int64_t likely_ns = grown_ns(growth->likely_ppb, distance_ns);
 
     return (struct rkt_clock_point){
         .offset_ns = offset_ns,
         .lower_ns = from->lower_ns + moved_ns - opens_ns,
         .upper_ns = from->upper_ns + moved_ns + opens_ns,
-        .likely_lower_ns = from->likely_lower_ns + moved_ns - opens_ns,
-        .likely_upper_ns = from->likely_upper_ns + moved_ns + opens_ns,
+        .likely_lower_ns = from->likely_lower_ns + moved_ns - likely_ns,
+        .likely_upper_ns = from->likely_upper_ns + moved_ns + likely_ns,
     };
 }
 
@@ -52,9 +54,8 @@ static struct rkt_clock_point between(const struct rkt_clock_vertex *left,
     int64_t after_ns = local_ns - left->local_ns;
     int64_t rise_ns = right->at.offset_ns - left->at.offset_ns;
     int64_t offset_ns = left->at.offset_ns + (int64_t)((__int128)rise_ns * after_ns / length_ns);
-    struct rkt_clock_point a = carried(&left->at, offset_ns, grown_ns(left->growth_ppb, after_ns));
-    struct rkt_clock_point b =
-        carried(&right->at, offset_ns, grown_ns(left->growth_ppb, length_ns - after_ns));
+    struct rkt_clock_point a = carried(&left->at, offset_ns, &left->growth, after_ns);
+    struct rkt_clock_point b = carried(&right->at, offset_ns, &left->growth, length_ns - after_ns);
 
     return (struct rkt_clock_point){
         .offset_ns = offset_ns,
@@ -72,8 +73,8 @@ static struct rkt_clock_point before_segment(const struct rkt_clock_segment *seg
     int64_t distance_ns = first->local_ns - local_ns;
     double run = -segment->first_rate_ppb * (double)distance_ns / NS_PER_S;
 
-    return carried(&first->at, first->at.offset_ns + (int64_t)llround(run),
-                   grown_ns(segment->first_growth_ppb, distance_ns));
+    return carried(&first->at, first->at.offset_ns + (int64_t)llround(run), &segment->first_growth,
+                   distance_ns);
 }
 
 static struct rkt_clock_point after_segment(const struct rkt_clock_segment *segment,
@@ -83,8 +84,8 @@ static struct rkt_clock_point after_segment(const struct rkt_clock_segment *segm
     int64_t distance_ns = local_ns - last->local_ns;
     double run = segment->last_rate_ppb * (double)distance_ns / NS_PER_S;
 
-    return carried(&last->at, last->at.offset_ns + (int64_t)llround(run),
-                   grown_ns(segment->last_growth_ppb, distance_ns));
+    return carried(&last->at, last->at.offset_ns + (int64_t)llround(run), &segment->last_growth,
+                   distance_ns);
 }
 
 /*

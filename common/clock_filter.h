@@ -30,7 +30,8 @@ struct rkt_clock_filter {
     double var_rate;
 };
 
-/* Nothing is known but one measurement; quartzes differ by less than 100 ppm. */
+/* Nothing is known but one measurement: sigma of the rate. Two quartzes differ by less than twice
+ * this. */
 #define RKT_CLOCK_RATE_UNKNOWN_PPB 100000.0
 
 void rkt_clock_filter_init(struct rkt_clock_filter *filter, double measured_ns, double variance);

@@ -215,7 +215,8 @@ static void add_ends(struct ends *ends, const struct rkt_clock_curve *curve, int
     last = &curve->segments[curve->segment_count - 1];
     ends->first_rate_ppb += way * first->first_rate_ppb;
     ends->last_rate_ppb += way * last->last_rate_ppb;
-    ends->growth_ppb += fmax(first->first_growth_ppb, last->last_growth_ppb) + 1;
+    ends->growth_ppb +=
+        fmax(first->first_growth.guaranteed_ppb, last->last_growth.guaranteed_ppb) + 1;
 }
 
 /* Of both ways: an edge that comes from the one bound leaves at the other's rate. */

@@ -114,12 +114,11 @@ static void add_steps(struct rkt_clock_times *times, const struct rkt_clock_path
 }
 
 /* Where an edge that rises from `left_ns` and one that rises from `right_ns` the other way meet. */
-static int64_t peak_ns(const struct rkt_clock_vertex *left, int64_t length_ns, int64_t left_ns,
-                       int64_t right_ns)
+static int64_t peak_ns(const struct rkt_clock_vertex *left, int64_t length_ns, double growth_ppb,
+                       int64_t left_ns, int64_t right_ns)
 {
     double half = (double)length_ns / 2;
-    double lean =
-        left->growth_ppb > 0 ? (double)(right_ns - left_ns) / (2 * left->growth_ppb) * 1e9 : 0;
+    double lean = growth_ppb > 0 ? (double)(right_ns - left_ns) / (2 * growth_ppb) * 1e9 : 0;
 
     return left->local_ns + (int64_t)fmin(fmax(half + lean, 0), (double)length_ns);
 }
@@ -134,6 +133,7 @@ static void add_bends(struct rkt_clock_times *times, const struct rkt_clock_path
         for (size_t k = 0; k < segment->count; k++) {
             const struct rkt_clock_vertex *left = &segment->vertices[k];
             const struct rkt_clock_point *a = &left->at, *b = &left[1].at;
+            double sure_ppb = left->growth.guaranteed_ppb, likely_ppb = left->growth.likely_ppb;
             int64_t length_ns;
 
             add_time(times, time_ns(path, hop, left->local_ns));
@@ -141,11 +141,13 @@ static void add_bends(struct rkt_clock_times *times, const struct rkt_clock_path
                 break;
             length_ns = left[1].local_ns - left->local_ns;
             const int64_t peaks[] = {
-                peak_ns(left, length_ns, a->upper_ns - a->offset_ns, b->upper_ns - b->offset_ns),
-                peak_ns(left, length_ns, a->offset_ns - a->lower_ns, b->offset_ns - b->lower_ns),
-                peak_ns(left, length_ns, a->likely_upper_ns - a->offset_ns,
+                peak_ns(left, length_ns, sure_ppb, a->upper_ns - a->offset_ns,
+                        b->upper_ns - b->offset_ns),
+                peak_ns(left, length_ns, sure_ppb, a->offset_ns - a->lower_ns,
+                        b->offset_ns - b->lower_ns),
+                peak_ns(left, length_ns, likely_ppb, a->likely_upper_ns - a->offset_ns,
                         b->likely_upper_ns - b->offset_ns),
-                peak_ns(left, length_ns, a->offset_ns - a->likely_lower_ns,
+                peak_ns(left, length_ns, likely_ppb, a->offset_ns - a->likely_lower_ns,
                         b->offset_ns - b->likely_lower_ns)};
 
             for (size_t i = 0; i < BENDS_PER_VERTEX - 1; i++)

@@ -142,10 +142,11 @@ static void truth_is_inside_when_bursts_are_few_and_poor(void **state)
     struct fixture *f = *state;
     uint64_t random = 99;
 
-    for (int round = 0; round < 2000; round++) {
+    for (int round = 0; round < 6000; round++) {
+        static const double RATES_PPB[] = {-37500, 150000, -199000};
         size_t count = 3 + (size_t)(round % 18), pause = (size_t)(round / 18 % 20);
         int64_t local_ns = FIRST_NS;
-        struct world world = {.rate_ppb = -37500, .jump_after = COUNT};
+        struct world world = {.rate_ppb = RATES_PPB[round / 2000], .jump_after = COUNT};
 
         for (size_t k = 0; k < count; k++) {
             int64_t more_ns[2] = {0, 0};
