@@ -55,14 +55,16 @@ struct rkt_row *rkt_row_list_get(struct rkt_row_list *list, size_t key, unsigned
     uint32_t *known = make_place(list, key, segment);
 
     *is_new_out = known && *known == 0;
-    if (!known || (*known == 0 && !rkt_array_reserve((void **)&list->rows, &list->row_cap,
-                                                     list->row_count + 1, sizeof(*list->rows))))
+    if (!known)
         return NULL;
-    if (*known == 0) {
-        list->rows[list->row_count] = (struct rkt_row){.kind = "", .name = "", .segment = segment};
-        *known = (uint32_t)++list->row_count;
-    }
-    return &list->rows[*known - 1];
+    if (*known > 0)
+        return &list->rows[*known - 1];
+    if (!rkt_array_reserve((void **)&list->rows, &list->row_cap, list->row_count + 1,
+                           sizeof(*list->rows)))
+        return NULL;
+    list->rows[list->row_count] = (struct rkt_row){.kind = "", .name = "", .segment = segment};
+    *known = (uint32_t)++list->row_count;
+    return &list->rows[list->row_count - 1];
 }
 
 static bool is_empty(const struct rkt_row *row)

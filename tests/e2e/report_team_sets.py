@@ -32,7 +32,7 @@ def main():
         print(f"skipped: {reason}")
         return 77
     if "RKT_SANITIZE:STRING=\n" not in (build / "CMakeCache.txt").read_text():
-        print("skipped: whether reports are the same preset dev looks at; e2e_report_team runs the code")
+        print("skipped: a sanitizer finds no more here than in e2e_report_team; preset dev compares the reports")
         return 77
     has_mpi = (build / "bin" / "ranktrace-report-mpi").exists() and shutil.which("mpirun") is not None
     if not has_mpi:

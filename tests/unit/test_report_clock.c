@@ -57,6 +57,13 @@ static void the_ranks_that_are_not_aligned_are_named(void **state)
     run.result.ranks[2].align_state = RKT_ALIGN_UNALIGNED;
     check_has(&run, "text", "clock: ranks 1, 2 are not aligned; between");
     fake_run_release(&run);
+    fake_run_init(&run, 12);
+    for (size_t r = 1; r < 12; r++)
+        run.result.ranks[r].align_state = RKT_ALIGN_UNALIGNED;
+    check_has(&run, "text", "clock: ranks 1, 2, 3, 4, 5, 6, 7, 8, ... are not aligned; between");
+    run.result.ranks[0].align_state = RKT_ALIGN_UNALIGNED;
+    check_has(&run, "text", "clock: 12 ranks are not aligned; between");
+    fake_run_release(&run);
 }
 
 int main(void)
