@@ -368,7 +368,7 @@ struct rkt_clock_check {
 
 /* Medians over steady steps and ranks: the head of the report. */
 struct rkt_summary {
-    int64_t step_ns; /* median over steps of the longest rank's window; RKT_NA without steps */
+    int64_t step_ns; /* median over steps of the longest rank's window; RKT_NA: none, or 0 */
     double comm_share;
     double exposed_share;
     double overlap;

@@ -156,6 +156,7 @@ static enum rkt_status fill_step(struct rkt_result *result, struct rkt_arena *ar
     struct rkt_step_table steps;
     enum rkt_status status = rkt_step_table_init(&steps, result, err);
     int64_t *lengths;
+    int64_t median_ns;
     size_t warmups;
     size_t count = 0;
 
@@ -172,14 +173,14 @@ static enum rkt_status fill_step(struct rkt_result *result, struct rkt_arena *ar
         if (!steps.rows[i].is_warmup)
             lengths[count++] = steps.rows[i].longest_ns;
     }
-    result->summary.step_ns = rkt_median_i64(lengths, count);
+    median_ns = rkt_median_i64(lengths, count);
+    result->summary.step_ns = median_ns > 0 ? median_ns : RKT_NA;
     if (warmups > 0)
-        status =
-            rkt_add_note(result, arena, 0, err,
-                         "warm-up: %zu step%s at the start left out of the statistics, %.1f "
-                         "ms at first, %.1f ms in the median",
-                         warmups, warmups == 1 ? "" : "s", (double)steps.rows[0].longest_ns / 1e6,
-                         (double)result->summary.step_ns / 1e6);
+        status = rkt_add_note(result, arena, 0, err,
+                              "warm-up: %zu step%s at the start left out of the statistics, %.1f "
+                              "ms at first, %.1f ms in the median",
+                              warmups, warmups == 1 ? "" : "s",
+                              (double)steps.rows[0].longest_ns / 1e6, (double)median_ns / 1e6);
     free(lengths);
     rkt_step_table_release(&steps);
     return status;

@@ -409,6 +409,27 @@ static void the_answer_adds_up_over_all_ranks(void **state)
     fake_run_release(&run);
 }
 
+/* As of a trace that was cut before most of its GPU work. */
+static void steps_of_no_length_have_no_median(void **state)
+{
+    struct fake_run run;
+    struct rkt_error err;
+    char *text;
+
+    (void)state;
+    make_straggling_run(&run, 2, 3);
+    for (size_t r = 0; r < 2; r++) {
+        for (size_t i = 0; i < 3; i++)
+            run.result.ranks[r].steps[i].window = (struct rkt_window){0};
+    }
+    assert_rkt_ok(rkt_summarise(&run.result, &run.arena, &err), err);
+    assert_int_equal(run.result.summary.step_ns, RKT_NA);
+    text = written_report(&run, "text");
+    assert_non_null(strstr(text, "median step n/a"));
+    free(text);
+    fake_run_release(&run);
+}
+
 /* Rank 0 with GPU work beside rank 1 in host view: both count in the shares of all. */
 static void ranks_with_and_without_gpu_work_add_up(void **state)
 {
@@ -562,6 +583,7 @@ int main(void)
         cmocka_unit_test(the_json_report_has_every_number_and_its_unit),
         cmocka_unit_test(many_ranks_still_make_one_page),
         cmocka_unit_test(the_answer_adds_up_over_all_ranks),
+        cmocka_unit_test(steps_of_no_length_have_no_median),
         cmocka_unit_test(ranks_with_and_without_gpu_work_add_up),
         cmocka_unit_test(steps_with_nothing_inside_are_no_loss),
         cmocka_unit_test(a_run_of_the_host_alone_goes_from_range_to_range),
